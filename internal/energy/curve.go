@@ -14,8 +14,8 @@ type Sample struct {
 // Curve is a series of samples in the order of their times.
 type Curve []Sample
 
-// Joules integrates by Simpson's rule for uneven steps, which is exact for parabolas; by the trapezoidal rule where one of two
-// steps is more than twice the other, since parabolas overshoot there.
+// Joules integrates the curve by Simpson's rule for uneven steps, which is exact for parabolas. If one of two steps is more than
+// twice the other, it uses the trapezoidal rule, since parabolas overshoot there.
 func (c Curve) Joules() (joules float64) {
 	i := 0
 	for ; i+2 < len(c); i += 2 {
@@ -32,10 +32,10 @@ func (c Curve) Joules() (joules float64) {
 
 func trapezoid(a, b Sample) float64 { return (b.At - a.At).Seconds() * (a.Watts + b.Watts) / 2 }
 
-// even reports whether a parabola may be drawn through samples with these steps in seconds.
+// even reports whether samples with these steps in seconds may be joined by a parabola.
 func even(g, h float64) bool { return g > 0 && h > 0 && g <= 2*h && h <= 2*g }
 
-// simpson integrates over both of two steps.
+// simpson integrates over two steps.
 func simpson(a, b, c Sample) float64 {
 	g, h := (b.At - a.At).Seconds(), (c.At - b.At).Seconds()
 	if !even(g, h) {
@@ -44,7 +44,7 @@ func simpson(a, b, c Sample) float64 {
 	return (g + h) / 6 * ((2-h/g)*a.Watts + (g+h)*(g+h)/(g*h)*b.Watts + (2-g/h)*c.Watts)
 }
 
-// simpsonEnd integrates over the second of two steps: the last one of an odd number.
+// simpsonEnd integrates over the second of two steps, the last of an odd number of steps.
 func simpsonEnd(a, b, c Sample) float64 {
 	g, h := (b.At - a.At).Seconds(), (c.At - b.At).Seconds()
 	if !even(g, h) {
@@ -61,8 +61,8 @@ func (c Curve) Duration() time.Duration {
 	return c[len(c)-1].At - c[0].At
 }
 
-// Percentile returns the power that a part of the samples, 0 to 1, does not exceed, interpolated between samples; 1 is the peak
-// and 0.5 the median. Without samples it is 0.
+// Percentile returns the power that the given part (0 to 1) of the samples does not exceed, interpolated between samples: 1 is the
+// peak and 0.5 the median. Without samples it returns 0.
 func (c Curve) Percentile(part float64) float64 {
 	if len(c) == 0 {
 		return 0

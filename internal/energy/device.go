@@ -22,9 +22,9 @@ type Device struct {
 	CPU    *CPU                   `toml:"cpu"` // nil if not published
 }
 
-// radioTable is a radio as its file has it. Lists have a value for each signal strength.
+// radioTable is a radio as described in its device's file. Lists have a value for each signal strength.
 type radioTable struct {
-	SignalDBm       []float64    `toml:"signal_dbm"` // ascending; RSSI for Wi-Fi, RSRP for LTE; empty: power does not depend on it
+	SignalDBm       []float64    `toml:"signal_dbm"` // ascending; RSSI for Wi-Fi, RSRP for LTE; empty = power is independent of it
 	DefaultDBm      float64      `toml:"default_dbm"`
 	RxMilliwatts    []float64    `toml:"rx_mw"`
 	TxMilliwatts    []float64    `toml:"tx_mw"`
@@ -36,7 +36,8 @@ type radioTable struct {
 	Idle            phaseTable   `toml:"idle"`
 }
 
-// phaseTable is a stretch of time at one power. With a period the radio takes it for OnMillis of each period and nothing else.
+// phaseTable is a phase of constant power. With a period, the radio takes that power for OnMillis of each period and none
+// otherwise.
 type phaseTable struct {
 	State        string  `toml:"state"`
 	AtRx         bool    `toml:"at_rx"` // the power is that of receiving
@@ -46,7 +47,7 @@ type phaseTable struct {
 	StayMillis   float64 `toml:"stay_ms"`
 }
 
-// watts returns the mean over a period.
+// watts returns the mean power over a period.
 func (p phaseTable) watts() float64 {
 	if p.PeriodMillis > 0 {
 		return p.Milliwatts / 1000 * p.OnMillis / p.PeriodMillis
@@ -58,7 +59,7 @@ func (p phaseTable) watts() float64 {
 func Devices() []string {
 	entries, err := files.ReadDir("devices")
 	if err != nil {
-		return nil // they are compiled in; TestDevices finds them
+		return nil // the files are compiled in; TestDevices would find an error
 	}
 	var names []string
 	for _, e := range entries {
@@ -87,8 +88,8 @@ func Find(name string) (*Device, error) {
 	return &d, nil
 }
 
-// FindRadio returns a radio by device and name, such as "galaxy-s3/lte", at the signal strength that the device's file gives as
-// usual. The error lists the names.
+// FindRadio returns a radio by device and name, such as "galaxy-s3/lte", at the default signal strength from the device's file. The
+// error lists the names.
 func FindRadio(name string) (*Radio, error) {
 	device, radio, ok := strings.Cut(name, "/")
 	if !ok {
@@ -110,8 +111,8 @@ func (d *Device) unknown(radio string) error {
 	return fmt.Errorf("%s has no radio %q: use one of %s", d.Name, radio, strings.Join(slices.Sorted(maps.Keys(d.Radios)), ", "))
 }
 
-// Radio returns a radio of the device by its name, "wifi" or "lte", at a signal strength in dBm: RSSI for Wi-Fi, RSRP for
-// the others. Between two measured strengths power is interpolated, beyond them it is that of the nearest.
+// Radio returns a radio of the device by its name, "wifi" or "lte", at a signal strength in dBm: RSSI for Wi-Fi, RSRP for the
+// others. Between two measured strengths the power is interpolated; beyond them it is that of the nearest one.
 func (d *Device) Radio(name string, signalDBm float64) (*Radio, error) {
 	t, ok := d.Radios[name]
 	if !ok {
@@ -146,8 +147,8 @@ func (d *Device) Radio(name string, signalDBm float64) (*Radio, error) {
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// interpolate returns the value at x of the straight lines through the points, and beyond the first or last point its value.
-// Without xs there is one value.
+// interpolate returns the value at x on the straight lines through the points; beyond the first or last point, that point's value.
+// Without xs there is only one value.
 func interpolate(xs, ys []float64, x float64) float64 {
 	if len(xs) == 0 {
 		return ys[0]

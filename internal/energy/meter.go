@@ -2,31 +2,31 @@ package energy
 
 import "time"
 
-// Joules is what a radio has taken, by what for.
+// Joules is the energy that a radio took, by purpose.
 type Joules struct {
 	Promotion float64 `json:"promotion_joules"`
 	Active    float64 `json:"active_joules"`
 	Tail      float64 `json:"tail_joules"`
-	Idle      float64 `json:"idle_joules"` // since the first event; taken whether the link is used or not
+	Idle      float64 `json:"idle_joules"` // since the first event; independent of the use of the link
 }
 
-// Radio returns the joules that using the link has cost: all but the idle ones.
+// Radio returns the joules that using the link cost: all but the idle ones.
 func (j Joules) Radio() float64 { return j.Promotion + j.Active + j.Tail }
 
-// Meter accounts for one radio. The zero Meter with its Radio set begins idle. It is not safe for concurrent use.
+// Meter accounts for the energy of one radio. A Meter with only Radio set begins idle. It is not safe for concurrent use.
 type Meter struct {
 	Radio    Radio
-	last     time.Time // of the last event
-	up, down int64     // its bytes
+	last     time.Time // time of the last event
+	up, down int64     // bytes of the last event
 	joules   Joules
 	wakeups  int
 }
 
-// Add accounts for bytes that went up and came down at a time. Events come in the order of their times; one that is earlier
-// than the one before counts as simultaneous with it.
+// Add accounts for bytes sent (up) and received (down) at a time. Events must be in the order of their times; an event earlier than
+// the previous one counts as simultaneous with it.
 //
-// Events that follow one another within the radio's gap (100 ms for Wi-Fi) are one transfer, and the time between them is
-// active, for their bytes took that time. Promotion comes on top of the times of the events: it delays them.
+// Events within the radio's gap (100 ms for Wi-Fi) of one another are one transfer, and the time between them is active, because
+// their bytes took that time. Promotion is in addition to the times of the events, since it delays them.
 func (m *Meter) Add(at time.Time, up, down int64) {
 	switch since := at.Sub(m.last); {
 	case m.wakeups == 0:
@@ -50,7 +50,7 @@ func (m *Meter) wake() {
 	m.joules.Promotion += m.Radio.PromotionJoules()
 }
 
-// after returns the joules when the radio has been silent for a time.
+// after returns the joules once the radio has been silent for a time.
 func (m *Meter) after(silent time.Duration) Joules {
 	j := m.joules
 	j.Tail += m.Radio.TailJoules(silent)
@@ -58,7 +58,7 @@ func (m *Meter) after(silent time.Duration) Joules {
 	return j
 }
 
-// At returns the joules up to a time, with as much of the tail as has passed by then.
+// At returns the joules up to now, including the part of the tail that has passed.
 func (m *Meter) At(now time.Time) Joules {
 	if m.wakeups == 0 {
 		return Joules{}
@@ -66,7 +66,7 @@ func (m *Meter) At(now time.Time) Joules {
 	return m.after(max(now.Sub(m.last), 0))
 }
 
-// Settled returns the joules with the whole tail of the last event.
+// Settled returns the joules including the whole tail of the last event.
 func (m *Meter) Settled() Joules {
 	if m.wakeups == 0 {
 		return Joules{}

@@ -5,14 +5,14 @@ import "time"
 // State is what a radio is doing.
 type State uint8
 
-// The states. A Wi-Fi radio has Idle, Active and Tail; an LTE radio all but Tail; a 5G radio all but the two of DRX.
+// The states. A Wi-Fi radio has Idle, Active and Tail; an LTE radio all but Tail; a 5G radio all but the two DRX states.
 const (
 	Idle       State = iota
 	Promotion        // from idle to connected, before the first byte
-	Active           // bytes come or go
+	Active           // receiving or sending bytes
 	Continuous       // LTE: still receiving continuously, without data
 	ShortDRX         // LTE: discontinuous reception with a short period
-	LongDRX          // LTE: with a long period
+	LongDRX          // LTE: discontinuous reception with a long period
 	Tail             // still connected
 )
 
@@ -20,22 +20,22 @@ var stateNames = [...]string{"idle", "promotion", "active", "continuous receptio
 
 func (s State) String() string { return stateNames[s] }
 
-// phase is a stretch of a radio's tail.
+// phase is one phase of a radio's tail.
 type phase struct {
 	state    State
 	watts    float64 // mean over its periods
 	duration time.Duration
 }
 
-// maxPhases is the most phases that a tail has: continuous reception, short and long DRX.
+// maxPhases is the maximum number of phases in a tail: continuous reception, short and long DRX.
 const maxPhases = 3
 
-// Radio has the parameters of one radio at one strength of its signal. Get one from [Device.Radio].
+// Radio has the parameters of one radio at one signal strength. Get one from [Device.Radio].
 type Radio struct {
 	promotionWatts    float64
 	promotionDuration time.Duration
 	rxWatts, txWatts  float64
-	rxJoulesPerByte   float64 // beyond rxWatts
+	rxJoulesPerByte   float64 // in addition to rxWatts
 	txJoulesPerByte   float64
 	join              time.Duration // events at most this far apart belong to one transfer
 	tail              [maxPhases]phase
@@ -43,7 +43,7 @@ type Radio struct {
 	idleWatts         float64
 }
 
-// PromotionJoules returns the energy of waking the radio. It comes before the first byte.
+// PromotionJoules returns the energy of waking the radio, before the first byte.
 func (r *Radio) PromotionJoules() float64 { return r.promotionWatts * r.promotionDuration.Seconds() }
 
 // TailDuration returns how long the radio stays connected after its last byte.
@@ -54,7 +54,7 @@ func (r *Radio) TailDuration() (d time.Duration) {
 	return d
 }
 
-// TailJoules returns the energy that the radio takes in the time d after its last byte until it is idle.
+// TailJoules returns the tail energy that the radio takes within d after its last byte, until it is idle.
 func (r *Radio) TailJoules(d time.Duration) (joules float64) {
 	for _, p := range r.tail[:r.phases] {
 		if d <= p.duration {
@@ -66,14 +66,14 @@ func (r *Radio) TailJoules(d time.Duration) (joules float64) {
 	return joules
 }
 
-// WakeJoules returns what the first byte on a radio costs that has been silent for a time: promotion and a whole tail if it is
-// idle, otherwise what the byte adds to the tail that it interrupts. Bytes themselves cost [Radio.ActiveJoules].
+// WakeJoules returns the energy cost of the first byte on a radio that has been silent for a time: promotion and a whole tail if
+// the radio is idle, otherwise what the byte adds to the tail that it interrupts. The bytes themselves cost [Radio.ActiveJoules].
 func (r *Radio) WakeJoules(silent time.Duration) float64 {
 	whole := r.TailJoules(r.TailDuration())
 	if silent > r.TailDuration() {
 		return r.PromotionJoules() + whole
 	}
-	return r.TailJoules(max(silent, 0)) // the rest of that tail is not spent, a whole one follows
+	return r.TailJoules(max(silent, 0)) // the rest of that tail is not spent; a whole one follows
 }
 
 // ActiveJoules returns the energy of a transfer that takes d, without promotion and tail.
@@ -81,8 +81,8 @@ func (r *Radio) ActiveJoules(d time.Duration, up, down int64) float64 {
 	return r.activeWatts(up, down)*d.Seconds() + r.byteJoules(up, down)
 }
 
-// activeWatts mixes the power of the two directions in the ratio of their bytes: the acknowledgments of a download are a
-// twentieth of its bytes, and a radio does not send at full power while it receives.
+// activeWatts mixes the power of the two directions in the ratio of their bytes: the acknowledgments of a download are 5 % of its
+// bytes, and a radio does not send at full power while it receives.
 func (r *Radio) activeWatts(up, down int64) float64 {
 	if up+down <= 0 {
 		return r.rxWatts

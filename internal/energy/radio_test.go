@@ -11,7 +11,7 @@ import (
 
 var start = time.Unix(0, 0)
 
-// near fails unless got is want to the digits that are given.
+// near fails the test unless got equals want to the given digits.
 func near(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
 	if math.Abs(got-want) > within {
@@ -32,8 +32,8 @@ func radio(t *testing.T, device, name string, signalDBm float64) *energy.Radio {
 	return r
 }
 
-// download returns the joules, tail included, of a download by a radio that was idle: bytes at a rate, an event each 10 ms, the
-// first at its very beginning.
+// download returns the joules, including the tail, of a download by a radio that was idle: bytes at a rate, with an event every 10
+// ms and the first at the start.
 func download(r *energy.Radio, bytes int64, bitsPerSecond float64) energy.Joules {
 	m := energy.Meter{Radio: *r}
 	m.Add(start, 0, 0)
@@ -97,9 +97,9 @@ func TestVectors(t *testing.T) {
 	near(t, "1 GB by 5G", download(radio(t, "galaxy-s20-ultra", "5g-mmwave", 0), 1e9, 1e9).Radio(), 51.52, 0.01)
 }
 
-// TestSignal: power follows the signal along straight lines between the measured strengths.
+// TestSignal checks that the power is interpolated linearly between the measured signal strengths.
 func TestSignal(t *testing.T) {
-	// Halfway between -100 (1535.5 mW) and -90 dBm (1280.2): 1407.85 mW; beyond the ends it stays.
+	// Halfway between -100 (1535.5 mW) and -90 dBm (1280.2): 1407.85 mW; beyond the ends it is constant.
 	for dbm, mw := range map[float64]float64{-95: 1407.85, -60: 1280.2, -140: 2327.3, -110: 2327.3} {
 		near(t, "Rx", 1000*radio(t, "galaxy-s3", "lte", dbm).ActiveJoules(time.Second, 0, 1), mw, 1e-9)
 	}
@@ -107,7 +107,7 @@ func TestSignal(t *testing.T) {
 	near(t, "mixed", 1000*radio(t, "galaxy-s3", "lte", -90).ActiveJoules(time.Second, 1, 3), 1526.25, 1e-9)
 }
 
-// TestMeter: what a meter accounts for between two bytes depends on how far they are apart.
+// TestMeter checks that the joules accounted between two bytes depend on the time between them.
 func TestMeter(t *testing.T) {
 	lte, wifi := radio(t, "galaxy-s3", "lte", -90), radio(t, "galaxy-s3", "wifi", -60)
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// TestWakeJoules: a byte costs what a meter counts more with it than without.
+// TestWakeJoules checks that the cost of a byte is the difference between a meter with it and one without it.
 func TestWakeJoules(t *testing.T) {
 	for _, r := range []*energy.Radio{radio(t, "galaxy-s3", "lte", -90), radio(t, "galaxy-s20-ultra", "5g-mmwave", 0)} {
 		for _, silent := range []time.Duration{300 * time.Millisecond, 5 * time.Second, time.Minute} {
@@ -192,7 +192,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestDevices: each file is complete, and errors name what there is.
+// TestDevices checks that each file is complete, and that errors list the available names.
 func TestDevices(t *testing.T) {
 	for _, name := range energy.Devices() {
 		d, err := energy.Find(name)
@@ -221,16 +221,16 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// Forty flows of 6.7 kB, three quarters of those of Nikravesh 2018 section 5.3.1 are smaller, half a minute apart, so that radios
-// sleep in between. At 8 Mbit/s each takes 6.7 ms.
+// Forty flows of 6.7 kB, half a minute apart, so that radios sleep in between. Three quarters of the flows of Nikravesh 2018
+// section 5.3.1 are smaller. At 8 Mbit/s each takes 6.7 ms.
 //
 //	by Wi-Fi      0.2812 W * 6.7 ms + 0.0389 J of tail = 0.0407 J
 //	by LTE        0.36 + 1.5355 W * 6.7 ms + 1.6554 J = 2.0257 J
 //	by both       2.0665 J: 50.7 times Wi-Fi alone, 1.02 times LTE alone
 //
-// The section's users take 2.08 times with both what they take with one. That is not a property of the radios: it depends on how
-// many of the flows find Wi-Fi, and the traces are not published. With a share x on Wi-Fi both take 2.0665 / (0.0407 x + 2.0257
-// (1-x)) of one, and 2.08 at x = 0.520: such users have Wi-Fi for half of their flows.
+// With both radios, the section's users take 2.08 times the energy that they take with one. That is not a property of the radios:
+// it depends on how many of the flows find Wi-Fi, and the traces are not published. With a share x on Wi-Fi both take 2.0665 /
+// (0.0407 x + 2.0257 (1-x)) of one, and 2.08 at x = 0.520: such users have Wi-Fi for half of their flows.
 func TestForty(t *testing.T) {
 	const flows, bytes, apart = 40, 6700, 30 * time.Second
 	took := func(r *energy.Radio) (joules float64) {
@@ -253,7 +253,7 @@ func TestForty(t *testing.T) {
 	near(t, "both of one, with Wi-Fi for 52 %", (wifi+lte)/(0.52*wifi+0.48*lte), 2.08, 0.01)
 }
 
-// TestCostOfTheModel: an event allocates nothing. BenchmarkMeter has its time.
+// TestCostOfTheModel checks that an event does not allocate. BenchmarkMeter measures its time.
 func TestCostOfTheModel(t *testing.T) {
 	m := energy.Meter{Radio: *radio(t, "galaxy-s3", "lte", -95)}
 	now := start
@@ -284,7 +284,7 @@ func BenchmarkMeter(b *testing.B) {
 	}
 }
 
-// BenchmarkCosts has the functions that a goal asks for each link and set of links.
+// BenchmarkCosts measures the functions that a goal calls for each link and set of links.
 func BenchmarkCosts(b *testing.B) {
 	r, err := energy.FindRadio("galaxy-s3/lte")
 	if err != nil {

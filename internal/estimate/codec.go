@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A Record is written as a header, a row for each entry, and a checksum of all before it; numbers are little-endian.
+// A Record is encoded as a header, a row for each entry, and a checksum of everything before it. Numbers are little-endian.
 
 const (
 	recordMagic   = "tributary history\n"
@@ -22,14 +22,14 @@ const (
 type recordHeader struct {
 	Magic                       [len(recordMagic)]byte
 	Version                     uint16
-	Networks, Origins, Refusals uint16 // number of rows
+	Networks, Origins, Refusals uint16 // numbers of rows
 	Salt                        Salt
 }
 
 type networkRow struct {
 	Network uint64
 	Seen    int64
-	Rates   [24]float32 // logarithms
+	Rates   [24]float32 // natural logarithms of bytes per second
 	Weights [24]uint8
 }
 
@@ -51,15 +51,15 @@ type refusalRow struct {
 // MaxRecord is the maximum size of an encoded Record in bytes.
 const MaxRecord = 44 << 10
 
-// ErrNoRecord says that bytes are not a valid Record of this version.
+// ErrNoRecord reports that bytes are not a valid Record of this version.
 var ErrNoRecord = errors.New("damaged, or written by another version")
 
-// Marshal encodes the record without entries that have expired at now.
+// Marshal encodes the record, without entries that have expired at now.
 func (r *Record) Marshal(now time.Time) []byte {
 	h := recordHeader{Version: recordVersion, Salt: r.salt}
 	copy(h.Magic[:], recordMagic)
 	var rows []any
-	for _, k := range slices.Sorted(maps.Keys(r.networks)) { // by hash: the order tells nothing
+	for _, k := range slices.Sorted(maps.Keys(r.networks)) { // by hash, so that the order reveals nothing
 		if n := r.networks[k]; recent(now, n.seen, recordLife) {
 			row := networkRow{Network: uint64(k), Seen: n.seen}
 			for i, l := range n.hours {
@@ -84,7 +84,7 @@ func (r *Record) Marshal(now time.Time) []byte {
 			h.Refusals++
 		}
 	}
-	b, _ := binary.Append(nil, binary.LittleEndian, h) // fixed sizes: it cannot fail
+	b, _ := binary.Append(nil, binary.LittleEndian, h) // fixed sizes: this cannot fail
 	for _, row := range rows {
 		b, _ = binary.Append(b, binary.LittleEndian, row)
 	}
@@ -95,7 +95,7 @@ func (k originKey) compare(o originKey) int {
 	return cmp.Or(cmp.Compare(k.network, o.network), cmp.Compare(k.origin, o.origin))
 }
 
-// UnmarshalRecord decodes a record, or returns ErrNoRecord.
+// UnmarshalRecord decodes a record. It returns ErrNoRecord if b is not valid.
 func UnmarshalRecord(b []byte) (*Record, error) {
 	if len(b) < crc32.Size {
 		return nil, ErrNoRecord
@@ -142,7 +142,7 @@ func UnmarshalRecord(b []byte) (*Record, error) {
 	return r, nil
 }
 
-// decoder reads rows and notes whether any was wrong.
+// decoder reads rows and notes whether any was invalid.
 type decoder struct {
 	from *bytes.Reader
 	bad  bool
@@ -158,6 +158,6 @@ func (d *decoder) time(at int64) int64 {
 }
 
 func (d *decoder) level(log float32, n uint8) level {
-	d.check(n == 0 && log == 0 || n <= mostWeight && log >= 0 && log <= float32(math.Log(maxRate))) // not NaN, either
+	d.check(n == 0 && log == 0 || n <= mostWeight && log >= 0 && log <= float32(math.Log(maxRate))) // NaN fails, too
 	return level{log, n}
 }

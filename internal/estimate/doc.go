@@ -1,6 +1,6 @@
-// Package estimate estimates the performance of a link from its past: goodput, peak, round-trip time. It also keeps what
-// transfers have learned: a History for some minutes, and a Record that survives the process.
+// Package estimate estimates the performance of a link from its past: goodput, peak and round-trip time. It also keeps the findings
+// of transfers: a History keeps them for some minutes, and a Record outlives the process.
 //
-// It is pure: every method that depends on time takes now. Rates are bytes per second, measured while the link is busy:
-// an estimate does not decay while the link is idle. Not safe for concurrent use.
+// The package is pure: every method that depends on time takes now. Rates are in bytes per second, measured while the link is busy;
+// an estimate does not decay while the link is idle. Nothing here is safe for concurrent use.
 package estimate

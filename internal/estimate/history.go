@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Origin names a server in the History: scheme and authority.
+// Origin names a server in the History by scheme and authority.
 type Origin string
 
-// Pipelining says how a server handles several outstanding requests on one connection, as far as known.
+// Pipelining is the known behavior of a server with several outstanding requests on one connection.
 type Pipelining uint8
 
 // The states of knowledge about pipelining.
@@ -23,17 +23,17 @@ const (
 // Entry holds the findings about one origin over the network behind a link.
 type Entry struct {
 	Rate, Peak float64       // bytes per second
-	RTT        time.Duration // of the TCP handshake
+	RTT        time.Duration // duration of the TCP handshake
 	Pipelining Pipelining
-	Conns      int8 // connections that paid off, 0 = unknown
-	MaxConns   int8 // connections the origin lately allowed, 0 = no limit seen
+	Conns      int8 // number of connections that paid off, 0 = unknown
+	MaxConns   int8 // number of connections that the origin recently allowed, 0 = no limit seen
 	seen       time.Time
 	turn       uint64
 }
 
-// Visit holds the findings about an origin, whatever the link.
+// Visit holds the findings about an origin over any link.
 type Visit struct {
-	Large bool // it lately served an object worth several links
+	Large bool // it recently served an object worth several links
 	seen  time.Time
 	turn  uint64
 }
@@ -42,15 +42,15 @@ type Visit struct {
 // two paths have the same hash, they share an entry, which affects only speed.
 type Path uint64
 
-// PathOf returns the name of the object at a path without its query, which is new each time in signed URLs.
+// PathOf returns the Path of the object at a path. It ignores the query, which is new each time in signed URLs.
 func PathOf(path string) Path {
 	path, _, _ = strings.Cut(path, "?")
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(path)) // a Hash takes everything
+	_, _ = h.Write([]byte(path)) // a Hash never returns an error
 	return Path(h.Sum64())
 }
 
-// mark is that something was seen.
+// mark records when something was seen.
 type mark struct {
 	seen time.Time
 	turn uint64
@@ -66,7 +66,7 @@ const (
 	historySize = 512
 	historyLife = 10 * time.Minute
 
-	// refusalLife is short, because a refusal may be of one object and counts for all of its origin.
+	// exclusionLife is short, because a refusal may concern one object but counts for its whole origin.
 	exclusionLife = 2 * time.Minute
 )
 
@@ -80,14 +80,15 @@ type pathKey struct {
 	path   Path
 }
 
-// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes, refusals for 2.
+// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes; refusals for 2
+// minutes.
 type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
 	wholes     map[pathKey]mark
 	sizes      map[pathKey]sized
 	exclusions map[historyKey]mark
-	turn       uint64 // of the last entry: the oldest is forgotten first, also among entries of one moment
+	turn       uint64 // number of the last entry; the oldest entry is evicted first, even among entries with equal times
 }
 
 // NewHistory returns an empty history.
@@ -97,7 +98,7 @@ func NewHistory() *History {
 	}
 }
 
-// Link returns the entry of origin o over a network; the zero Entry if there is none.
+// Link returns the entry of origin o over a network, or the zero Entry if there is none.
 func (b *History) Link(now time.Time, network string, o Origin) Entry {
 	e, ok := b.links[historyKey{network, o}]
 	if !ok || now.Sub(e.seen) > historyLife {
@@ -106,7 +107,7 @@ func (b *History) Link(now time.Time, network string, o Origin) Entry {
 	return e
 }
 
-// SetLink remembers e.
+// SetLink records the entry of origin o over a network.
 func (b *History) SetLink(now time.Time, network string, o Origin, e Entry) {
 	b.turn++
 	e.seen, e.turn = now, b.turn
@@ -126,7 +127,7 @@ func (b *History) Origin(now time.Time, o Origin) (Visit, bool) {
 	return v, true
 }
 
-// SetOrigin remembers v.
+// SetOrigin records the findings about o.
 func (b *History) SetOrigin(now time.Time, o Origin, v Visit) {
 	b.turn++
 	v.seen, v.turn = now, b.turn
@@ -136,7 +137,7 @@ func (b *History) SetOrigin(now time.Time, o Origin, v Visit) {
 	b.origins[o] = v
 }
 
-// Whole reports whether the object was recently served only as a whole, whatever range was requested (R137).
+// Whole reports whether the object was recently served only as a whole, regardless of the requested range (R137).
 func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 	m, ok := b.wholes[pathKey{o, p}]
 	return ok && now.Sub(m.seen) <= historyLife
@@ -145,7 +146,7 @@ func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 // SetWhole records that the origin does not serve ranges of the object.
 func (b *History) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
 
-// Size returns the recent size of the object, 0 if it is unknown.
+// Size returns the recent size of the object in bytes, or 0 if it is unknown.
 func (b *History) Size(now time.Time, o Origin, p Path) int64 {
 	s, ok := b.sizes[pathKey{o, p}]
 	if !ok || now.Sub(s.seen) > historyLife {
@@ -154,7 +155,7 @@ func (b *History) Size(now time.Time, o Origin, p Path) int64 {
 	return s.size
 }
 
-// SetSize remembers the size of an object.
+// SetSize records the size of an object in bytes.
 func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
 	b.turn++
 	k := pathKey{o, p}
@@ -164,14 +165,14 @@ func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
 	b.sizes[k] = sized{size, mark{now, b.turn}}
 }
 
-// Excluded reports whether o recently refused over a network an object that it served over another one: its URLs may be valid
-// for one client address only (R118).
+// Excluded reports whether o recently refused an object over a network although it served the object over another one: its URLs may
+// be valid only for one client address (R118).
 func (b *History) Excluded(now time.Time, network string, o Origin) bool {
 	m, ok := b.exclusions[historyKey{network, o}]
 	return ok && now.Sub(m.seen) <= exclusionLife
 }
 
-// SetExcluded remembers such a refusal.
+// SetExcluded records such a refusal.
 func (b *History) SetExcluded(now time.Time, network string, o Origin) {
 	note(b, b.exclusions, now, historyKey{network, o})
 }
@@ -185,7 +186,7 @@ func note[K comparable](b *History, marks map[K]mark, now time.Time, k K) {
 	marks[k] = mark{now, b.turn}
 }
 
-// evict drops the entry that was remembered longest ago.
+// evict removes the oldest entry.
 func evict[K comparable, V any](m map[K]V, turn func(V) uint64) {
 	var oldest K
 	first := uint64(math.MaxUint64)

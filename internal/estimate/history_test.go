@@ -61,7 +61,7 @@ func TestHistoryLifetime(t *testing.T) {
 
 func TestHistoryBound(t *testing.T) {
 	const size, extra = 512, 100
-	for _, step := range []time.Duration{0, ms} { // at one moment too the order of entry decides
+	for _, step := range []time.Duration{0, ms} { // the order of entry decides even at equal times
 		t.Run(step.String(), func(t *testing.T) {
 			b := estimate.NewHistory()
 			now := start
@@ -119,7 +119,7 @@ func TestHistoryExclusions(t *testing.T) {
 			t.Errorf("%s: whole %v, refused %v", c.name, whole, refused)
 		}
 	}
-	for i := range 512 { // bound: what came first is forgotten
+	for i := range 512 { // bound: the first entries are evicted
 		b.SetWhole(start, origin(1), estimate.PathOf(fmt.Sprint("/", i)))
 		b.SetExcluded(start, link, origin(i+2))
 	}

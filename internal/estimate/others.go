@@ -2,10 +2,10 @@ package estimate
 
 import "time"
 
-// Counters are what an interface has received, or a connection.
+// Counters count the packets and bytes that an interface or a connection has received.
 type Counters struct {
 	Packets int64
-	Bytes   int64 // with the packets' headers for an interface, without them for a connection
+	Bytes   int64 // including packet headers for an interface, without them for a connection
 }
 
 // Minus returns the difference.
@@ -20,26 +20,26 @@ func (c Counters) Plus(o Counters) Counters {
 
 const (
 	othersBin  = 20 * time.Millisecond
-	othersBins = 15 // as long as a page asks for nothing while it loads
+	othersBins = 15 // 300 ms: the time for which a page may request nothing while it loads
 
 	packetHead = 52 // bytes: IPv4 and TCP with timestamps
 	packetMost = 1500
 )
 
-// Others measures what comes over a link for others, in bytes per second: what its interface received less what known connections
-// did. Pages come in bursts of a round trip each, so the busiest bin of the last 300 ms counts.
+// Others measures the other traffic that a link receives, in bytes per second: the bytes that its interface received minus those of
+// known connections. Pages load in bursts of one round trip, so the busiest bin of the last 300 ms counts.
 //
-// An interface that counts several packets as one looks as if nothing came for others.
+// If an interface counts several packets as one, there seems to be no other traffic.
 type Others struct {
 	began time.Time
-	owed  int64 // packets that known connections counted and the interface did not yet, or never will
+	owed  int64 // packets that known connections counted but the interface has not, and may never count
 	bins  [othersBins]int64
-	bin   int64 // number of the latest one
+	bin   int64 // number of the latest bin
 	any   time.Time
 }
 
-// Count takes what has come since the last call: through the interface, and of that over known connections. The interface must be
-// asked first: it counts a packet before its connection does.
+// Count adds the counts since the last call: of everything through the interface, and of the known connections' part. The caller
+// must read the interface's counters first, since the interface counts a packet before its connection does.
 func (o *Others) Count(now time.Time, all, known Counters) {
 	if o.began.IsZero() {
 		o.began = now
@@ -64,7 +64,7 @@ func (o *Others) turn(now time.Time) {
 	o.bin = bin
 }
 
-// PerSecond returns the rate: 0 if a packet came now and then, and -1 if none came lately.
+// PerSecond returns the rate of the other traffic: 0 if it is only an occasional packet, and -1 if none arrived recently.
 func (o *Others) PerSecond(now time.Time) int64 {
 	if o.any.IsZero() || now.Sub(o.any) >= othersBins*othersBin {
 		return -1

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOthers: what an interface receives beyond its known connections counts for 300 ms; what these receive does not, however the
-// two counters lag behind each other.
+// TestOthers checks that bytes that an interface receives beyond its known connections count for 300 ms, and that bytes of known
+// connections do not, however the two counters lag behind each other.
 func TestOthers(t *testing.T) {
 	const ms = time.Millisecond
 	own := func(n int64) Counters { return Counters{n, n * 1448} }
@@ -22,7 +22,7 @@ func TestOthers(t *testing.T) {
 		return o.PerSecond(now)
 	}
 	for i := range 200 {
-		if n := count(wire(29+2*int64(i%2)), own(30)); n != -1 { // every second look misses a packet that the connections have counted
+		if n := count(wire(29+2*int64(i%2)), own(30)); n != -1 { // every second reading lacks a packet that connections counted
 			t.Fatalf("own packets, look %d: %d bytes per second for others", i, n)
 		}
 	}
@@ -32,7 +32,7 @@ func TestOthers(t *testing.T) {
 	if n := count(wire(50), own(30)); n < 20*1500*50 || n > (20*1500+60)*50 {
 		t.Errorf("20 packets in 10 ms: %d", n)
 	}
-	for range 20 { // small ones, such as those that acknowledge an upload
+	for range 20 { // small packets, such as those that acknowledge an upload
 		count(wire(30).Plus(Counters{10, 520}), own(30))
 	}
 	now = now.Add(280 * ms)

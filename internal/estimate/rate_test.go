@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 )
 
-// start is any moment: the package reads no clock.
+// start is an arbitrary time: the package reads no clock.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const (
@@ -17,7 +17,7 @@ const (
 	mb = 1e6 // bytes
 )
 
-// feed lets bytes come at a rate for a time, one portion every step, and returns the moment of the last.
+// feed adds bytes at a rate for a time, one portion every step, and returns the time of the last.
 func feed(r *estimate.Rate, now time.Time, perSecond float64, d, step time.Duration) time.Time {
 	due := 0.0
 	for end := now.Add(d); now.Before(end); {
@@ -88,7 +88,7 @@ func TestRateIdle(t *testing.T) {
 		r.Idle()
 		now = now.Add(pause)
 		near(t, fmt.Sprintf("after %v idle", pause), r.PerSecond(now), 2*mb, 0.01)
-		r.Add(now, 700e3) // whatever had piled up
+		r.Add(now, 700e3) // bytes that had accumulated
 		near(t, "with the first bytes after it", r.PerSecond(now), 2*mb, 0.01)
 		now = feed(&r, now, 2*mb, 200*ms, 10*ms)
 		near(t, "when bytes come again", r.PerSecond(now), 2*mb, 0.01)
@@ -105,7 +105,7 @@ func TestRateSilence(t *testing.T) {
 		if got >= last {
 			t.Errorf("after %v of silence %g, not below %g", d, got, last)
 		}
-		if d == 150*ms { // the weights sum up to 150 ms
+		if d == 150*ms { // the weights add up to 150 ms
 			near(t, "after 150 ms of silence", got, mb, 0.05)
 		}
 		last = got
@@ -128,7 +128,7 @@ func TestRateFollows(t *testing.T) {
 			near(t, "2 s after a step", r.PerSecond(now), f*mb, 0.01)
 		})
 	}
-	// LTE builds up from a third of its rate within 2.5 s.
+	// LTE ramps up from a third of its rate within 2.5 s.
 	t.Run("ramp", func(t *testing.T) {
 		var r estimate.Rate
 		now := start
@@ -174,7 +174,7 @@ func TestPeakKeptWhileIdle(t *testing.T) {
 func TestPeakIgnoresTheFirstBurst(t *testing.T) {
 	var r estimate.Rate
 	now := start
-	for range 10 { // what lay in the socket buffer comes at the speed of memory
+	for range 10 { // bytes in the socket buffer arrive at the speed of memory
 		now = now.Add(ms)
 		r.Add(now, 64<<10)
 	}
@@ -184,7 +184,7 @@ func TestPeakIgnoresTheFirstBurst(t *testing.T) {
 	}
 }
 
-// TestSustained: the long average forgets how a link builds up, and keeps quiet about links that were not busy for long.
+// TestSustained checks that the long average forgets the ramp-up of a link, and is 0 for links that were not busy for long.
 func TestSustained(t *testing.T) {
 	var r estimate.Rate
 	r.Seed(7 * mb)
@@ -207,7 +207,7 @@ func TestSustained(t *testing.T) {
 	if got, short := r.Sustained(), r.PerSecond(now.Add(200*ms)); got < 3*mb || short > 2*mb {
 		t.Errorf("a dip: %.0f sustained, %.0f now", got, short)
 	}
-	// A link that waits for the client most of the time: what comes after a pause comes from buffers.
+	// A link that waits for the client most of the time: the bytes after a pause come from buffers.
 	r = estimate.Rate{}
 	now = start
 	for range 20 {
@@ -220,7 +220,7 @@ func TestSustained(t *testing.T) {
 	}
 }
 
-// TestRecalled: a rate is a remembered one until bytes have shown another.
+// TestRecalled checks that a rate is recalled until bytes have shown another.
 func TestRecalled(t *testing.T) {
 	var r estimate.Rate
 	if r.Recalled(start) {

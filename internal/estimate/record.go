@@ -15,41 +15,42 @@ const (
 
 	recordLife = 30 * 24 * time.Hour
 
-	// limitLife is how long a server's limits count, and how many connections paid off: what it does not allow today it may allow
-	// tomorrow, and connections that paid off today may be too many then. Transfers add connections, but never try fewer.
+	// limitLife is how long a server's limits, and the number of connections that paid off, are remembered. A server may allow
+	// tomorrow what it does not allow today, and the connections that paid off today may be too many then. Transfers add
+	// connections, but never try fewer.
 	limitLife = 24 * time.Hour
 )
 
-// Salt makes the keys of a Record useless elsewhere.
+// Salt makes the keys of a Record useless outside it.
 type Salt [16]byte
 
-// Record is the part of the findings that outlasts the process: what networks carry at which hour of the day, how origins are
-// served over them, and refusals. Networks, origins and paths are stored as hashes with the record's own salt. It holds 64
-// networks and 512 origins and refusals at most; the oldest go first, and each goes after 30 days.
+// Record is the part of the findings that outlives the process: the rates of networks by hour of the day, the performance of
+// origins over them, and refusals. Networks, origins and paths are stored as hashes with the record's own salt. A Record holds at
+// most 64 networks, 512 origins and 512 refusals. The oldest are evicted first, and every entry expires after 30 days.
 //
-// A Record decides about speed and nothing else: whatever it says, requests are checked as without it.
+// A Record affects only speed: whatever it contains, requests are checked as they are without it.
 type Record struct {
 	salt     Salt
 	networks map[key]networkEntry
 	origins  map[originKey]originEntry
-	refusals map[key]int64 // when
+	refusals map[key]int64 // times of refusals in seconds of the wall clock
 }
 
 type key uint64
 
 type originKey struct{ network, origin key }
 
-// networkEntry is what is remembered of a network. Times are in seconds of the wall clock: no other clock outlasts a restart.
+// networkEntry is the memory of a network. Times are in seconds of the wall clock, since no other clock survives a restart.
 type networkEntry struct {
 	seen  int64
 	hours [24]level
 }
 
-// originEntry is what is remembered of an origin over a network.
+// originEntry is the memory of an origin over a network.
 type originEntry struct {
 	seen       int64
 	limited    int64 // when a limit was last found
-	counted    int64 // when conns was
+	counted    int64 // when conns was last found
 	rate       level
 	rtt        time.Duration
 	pipelining Pipelining
@@ -57,7 +58,7 @@ type originEntry struct {
 	maxConns   int8
 }
 
-// expire forgets limits and numbers of connections that are too old.
+// expire discards limits and numbers of connections that are too old.
 func (s *originEntry) expire(now time.Time) {
 	if !recent(now, s.counted, limitLife) {
 		s.conns = 0
@@ -90,7 +91,7 @@ func (r *Record) originKey(network string, o Origin) originKey {
 	return originKey{r.key("network", network), r.key("origin", string(o))}
 }
 
-// Link returns the entry of origin o over a network. If there is none, the Rate is that of the network at this hour.
+// Link returns the entry of origin o over a network. If the origin's rate is unknown, Rate is that of the network at this hour.
 func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	k := r.originKey(network, o)
 	var e Entry
@@ -104,14 +105,14 @@ func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	return e
 }
 
-// SetLink remembers what a transfer has itself found of origin o over a network; zeros in e leave what is known. sustained is its
-// goodput there, 0 if it was too short to tell; then the rates stay as they are.
+// SetLink records what a transfer itself found about origin o over a network. Zero fields of e leave the stored values unchanged.
+// sustained is the transfer's goodput there, or 0 if the transfer was too short to measure it; the rates then stay unchanged.
 func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, sustained float64) {
 	k, at := r.originKey(network, o), now.Unix()
 	s := r.origins[k]
 	s.expire(now)
 	s.seen = at
-	s.limited, s.counted = min(s.limited, at), min(s.counted, at) // the clock may have been ahead
+	s.limited, s.counted = min(s.limited, at), min(s.counted, at) // the clock may have been fast
 	if e.MaxConns > 0 || e.Pipelining == Broken {
 		s.limited = at
 	}
@@ -137,22 +138,22 @@ func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, susta
 	put(r.origins, now, k, s, maxOrigins, func(s originEntry) int64 { return s.seen })
 }
 
-// Excluded is History.Excluded for another process's findings.
+// Excluded is like History.Excluded, and includes the findings of earlier processes.
 func (r *Record) Excluded(now time.Time, network string, o Origin) bool {
 	return r.refused(now, r.key("excluded", network, string(o)), exclusionLife)
 }
 
-// SetExcluded remembers such a refusal.
+// SetExcluded records such a refusal.
 func (r *Record) SetExcluded(now time.Time, network string, o Origin) {
 	r.refuse(now, r.key("excluded", network, string(o)))
 }
 
-// Whole is History.Whole for another process's findings.
+// Whole is like History.Whole, and includes the findings of earlier processes.
 func (r *Record) Whole(now time.Time, o Origin, p Path) bool {
 	return r.refused(now, r.pathKey(o, p), historyLife)
 }
 
-// SetWhole remembers that the origin serves no ranges of the object.
+// SetWhole records that the origin does not serve ranges of the object.
 func (r *Record) SetWhole(now time.Time, o Origin, p Path) { r.refuse(now, r.pathKey(o, p)) }
 
 func (r *Record) pathKey(o Origin, p Path) key {
@@ -168,13 +169,13 @@ func (r *Record) refuse(now time.Time, k key) {
 	put(r.refusals, now, k, now.Unix(), maxRefusals, func(at int64) int64 { return at })
 }
 
-// recent reports whether a moment is no longer ago than a life. One of the future is: the clock is wrong, or was, and most
-// machines whose clock is wrong have just started.
+// recent reports whether at is at most life ago. A time in the future counts as recent: the clock is or was wrong, and most
+// machines with a wrong clock have only recently started.
 func recent(now time.Time, at int64, life time.Duration) bool {
 	return now.Unix()-at <= int64(life/time.Second)
 }
 
-// put sets an entry of a map that has a bound. The oldest entry makes room for a new one, or one that is further in the future.
+// put sets an entry of a bounded map. If the map is full, the entry whose time is farthest from now, past or future, makes room.
 func put[K comparable, V any](m map[K]V, now time.Time, k K, v V, most int, at func(V) int64) {
 	if _, ok := m[k]; !ok && len(m) >= most {
 		var oldest K
@@ -189,21 +190,22 @@ func put[K comparable, V any](m map[K]V, now time.Time, k K, v V, most int, at f
 	m[k] = v
 }
 
-// Limits on what is believed.
+// Limits on plausible values.
 const (
 	maxRate  = 10e9 // bytes per second
 	maxRTT   = 2 * time.Second
 	maxConns = 8
 )
 
-// valid reports whether a number is a rate.
+// valid reports whether a rate is plausible.
 func valid(rate float64) bool { return rate >= 1 && rate <= maxRate }
 
-// level is a rate over days: its logarithm moves towards each new one, by less and less, but by a sixth of the way at least, so
-// that the last week counts. Like a median it hardly heeds single outliers: each counts as three times higher or lower at most.
+// level is an average rate over days. Its logarithm moves towards that of each new rate by a decreasing part of the way, but at
+// least a sixth, so that the last week counts. Like a median it resists single outliers: each counts as at most three times higher
+// or lower.
 type level struct {
 	log float32 // natural logarithm of bytes per second
-	n   uint8   // rates that it was made of; 0 = unknown
+	n   uint8   // number of rates averaged, up to mostWeight; 0 = unknown
 }
 
 const (
@@ -221,7 +223,7 @@ func (l *level) add(rate float64) {
 	l.log += float32(max(-most, min(math.Log(rate)-float64(l.log), most)) / float64(l.n))
 }
 
-// value returns the rate, 0 if it is unknown.
+// value returns the rate, or 0 if it is unknown.
 func (l level) value() float64 {
 	if l.n == 0 {
 		return 0
@@ -229,11 +231,11 @@ func (l level) value() float64 {
 	return math.Exp(float64(l.log))
 }
 
-// sameHour is how much more a rate of the very hour counts than one of the hours beside it.
+// sameHour is the weight of a rate of the same hour relative to one of the adjacent hours.
 const sameHour = 4
 
-// rate returns what to expect of a network at an hour of the day: by what it carried at this hour and, with less weight, at the
-// hours beside it; if that is unknown, by what it carried at any hour. 0 = nothing is known.
+// rate returns the expected rate of a network at an hour of the day, from its rates at this hour and, with less weight, at the
+// adjacent hours. If those are unknown, it uses the rates at all hours. It returns 0 if nothing is known.
 func (n networkEntry) rate(hour int) float64 {
 	var near, all mean
 	for i, l := range n.hours {

@@ -24,7 +24,7 @@ var salt = estimate.Salt{1, 2, 3}
 // within reports whether a rate is within some percent of another.
 func within(got, want, percent float64) bool { return math.Abs(got-want) <= want*percent/100 }
 
-// again writes a record and reads it.
+// again encodes a record and decodes it.
 func again(t *testing.T, r *estimate.Record, now time.Time) *estimate.Record {
 	t.Helper()
 	b := r.Marshal(now)
@@ -69,7 +69,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	// A transfer that was too short to tell changes no rate, and one that learned nothing forgets nothing.
+	// A transfer that was too short to measure changes no rate, and one that learned nothing erases nothing.
 	r.SetLink(start, home, origin(1), estimate.Entry{Rate: 9 * mb}, 0)
 	known.Rate = 5 * mb
 	e := r.Link(start, home, origin(1))
@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordHours: a network is expected to carry what it carried at this hour, or else at any.
+// TestRecordHours checks that the expected rate of a network is that of this hour or, if unknown, that of all hours.
 func TestRecordHours(t *testing.T) {
 	at := func(hour int) time.Time { return time.Date(2026, 1, 2, hour, 30, 0, 0, time.UTC) }
 	r := estimate.NewRecord(salt)
@@ -99,7 +99,7 @@ func TestRecordHours(t *testing.T) {
 			t.Errorf("at %d: %.0f, want %.0f", hour, got, want)
 		}
 	}
-	// The hours of the network are those of its user.
+	// The hours of the network are in its user's time zone.
 	r = estimate.NewRecord(salt)
 	zone := time.FixedZone("", 7*3600)
 	r.SetLink(at(20).In(zone), home, origin(1), estimate.Entry{}, mb)
@@ -107,7 +107,7 @@ func TestRecordHours(t *testing.T) {
 	if got := r.Link(at(3), home, origin(2)).Rate; !within(got, mb, 0.1) {
 		t.Errorf("in the zone: %.0f", got)
 	}
-	// The hour itself counts more than the two beside it.
+	// The hour itself counts more than the two adjacent ones.
 	r = estimate.NewRecord(salt)
 	for hour, rate := range map[int]float64{7: mb, 8: 4 * mb, 9: mb} {
 		r.SetLink(at(hour), home, origin(1), estimate.Entry{}, rate)
@@ -117,7 +117,7 @@ func TestRecordHours(t *testing.T) {
 	}
 }
 
-// TestRecordOutliers: a single outlier hardly counts; what is so for days does.
+// TestRecordOutliers checks that a single outlier hardly counts, and that a change that lasts for days does.
 func TestRecordOutliers(t *testing.T) {
 	for _, outlier := range []float64{mb / 1000, 1000 * mb} {
 		r := estimate.NewRecord(salt)
@@ -149,7 +149,7 @@ func TestRecordOutliers(t *testing.T) {
 	}
 }
 
-// TestRecordLife: rates are forgotten after a month, limits and numbers of connections after a day, refusals after minutes.
+// TestRecordLife checks that rates expire after a month, limits and numbers of connections after a day, and refusals after minutes.
 func TestRecordLife(t *testing.T) {
 	path := estimate.PathOf("/a.iso")
 	fresh := func() *estimate.Record {
@@ -197,8 +197,8 @@ func TestRecordLife(t *testing.T) {
 	}
 }
 
-// TestRecordLimitsAreTriedAgain: a limit and a number of connections that transfers only keep to, and do not find again, count for
-// a day, however many transfers there are.
+// TestRecordLimitsAreTriedAgain checks that a limit and a number of connections that transfers only respect, and do not find again,
+// count for a day, however many transfers there are.
 func TestRecordLimitsAreTriedAgain(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	now := start
@@ -226,7 +226,7 @@ func TestRecordLimitsAreTriedAgain(t *testing.T) {
 	if e := r.Link(now.Add(36*time.Hour), home, origin(1)); e.MaxConns != 0 || e.Conns != 3 {
 		t.Errorf("a day later: %+v", e)
 	}
-	// What is found again in time counts for another day.
+	// A limit that is found again in time counts for another day.
 	now = now.Add(12 * time.Hour)
 	r.SetLink(now, home, origin(2), limited, mb)
 	r.SetLink(now.Add(23*time.Hour), home, origin(2), limited, mb)
@@ -235,7 +235,7 @@ func TestRecordLimitsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// TestRecordLimitsOfTheFuture: what was found when the clock was ahead counts for a day of the right one.
+// TestRecordLimitsOfTheFuture checks that limits found while the clock was fast count for a day of the correct clock.
 func TestRecordLimitsOfTheFuture(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	r.SetLink(start.Add(1000*day), home, origin(1), estimate.Entry{Pipelining: estimate.Broken, MaxConns: 2, Conns: 4}, mb)
@@ -248,7 +248,7 @@ func TestRecordLimitsOfTheFuture(t *testing.T) {
 	}
 }
 
-// TestRecordBounds: whatever is remembered, the record stays small, and the oldest goes first.
+// TestRecordBounds checks that the record stays small, whatever is added, and that the oldest entries are evicted first.
 func TestRecordBounds(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	now := start
@@ -288,7 +288,7 @@ func TestRecordBounds(t *testing.T) {
 	}
 }
 
-// TestRecordSalt: the same findings are stored under other keys in each record, and no name in any.
+// TestRecordSalt checks that the same findings have different keys in each record, and that no record contains a name.
 func TestRecordSalt(t *testing.T) {
 	write := func(s estimate.Salt) []byte {
 		r := estimate.NewRecord(s)
@@ -317,8 +317,8 @@ func TestRecordSalt(t *testing.T) {
 	}
 }
 
-// TestRecordClock: a clock that is wrong for a while, as that of many machines is when they start, costs nothing of the record,
-// and what was remembered by one that was ahead does not hold up others for ever.
+// TestRecordClock checks that a clock that is wrong for a while, as on many machines when they start, costs no entries, and that
+// entries made while the clock was fast do not block others forever.
 func TestRecordClock(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	r.SetLink(start, home, origin(1), estimate.Entry{}, mb)
@@ -347,12 +347,12 @@ func TestRecordClock(t *testing.T) {
 	}
 }
 
-// reseal gives changed bytes a right checksum.
+// reseal gives changed bytes a valid checksum.
 func reseal(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b[:len(b)-4:len(b)-4], crc32.ChecksumIEEE(b[:len(b)-4]))
 }
 
-// TestRecordDamage: what is not a valid record is refused as a whole.
+// TestRecordDamage checks that an invalid record is refused as a whole.
 func TestRecordDamage(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	r.SetLink(start, home, origin(1), estimate.Entry{RTT: ms, Pipelining: estimate.Works, Conns: 2, MaxConns: 2}, mb)
@@ -391,7 +391,7 @@ func TestRecordDamage(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever a file holds, reading it ends, and what is believed of it keeps to the limits.
+// FuzzRecord checks that decoding any bytes terminates, and that accepted values are within the limits.
 func FuzzRecord(f *testing.F) {
 	r := estimate.NewRecord(salt)
 	f.Add(r.Marshal(start))

@@ -2,13 +2,13 @@ package estimate
 
 import "time"
 
-// RTT smooths round-trip times as RFC 6298 section 2 does. The zero value has seen nothing.
+// RTT smooths round-trip times as in RFC 6298 section 2. The zero RTT is ready to use and has no samples.
 type RTT struct {
 	smoothed, variation, least time.Duration
 	seeded                     bool
 }
 
-// Seed sets what is known from earlier, until the first sample.
+// Seed sets the round-trip time known from earlier, which is used until the first sample.
 func (r *RTT) Seed(known time.Duration) {
 	r.Add(known)
 	r.seeded = r.smoothed > 0
@@ -29,7 +29,7 @@ func (r *RTT) Add(sample time.Duration) {
 	r.least = min(r.least, sample)
 }
 
-// Smoothed returns the smoothed time, 0 if nothing is known.
+// Smoothed returns the smoothed round-trip time, or 0 if nothing is known.
 func (r *RTT) Smoothed() time.Duration { return r.smoothed }
 
 // Variation returns the smoothed mean deviation.

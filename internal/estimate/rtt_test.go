@@ -32,7 +32,7 @@ func TestRTT(t *testing.T) {
 	}
 }
 
-// TestRTTSeed: what is known from earlier counts until the first sample, and not beside it.
+// TestRTTSeed checks that the seed counts until the first sample, which replaces it.
 func TestRTTSeed(t *testing.T) {
 	var r estimate.RTT
 	r.Seed(20 * ms)

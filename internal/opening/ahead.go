@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// aheadSize is the length of a range that is asked for before the first response, in bytes: small, in case it is not needed.
+	// aheadSize is the length in bytes of a range requested before the first response. It is small in case the range is not needed.
 	aheadSize = 64 << 10
 
-	// aheadSizeKnown is its length where the size of the object is known, and mostAhead is how many links are then asked.
+	// aheadSizeKnown is that length if the size of the object is known, and mostAhead is the maximum number of links then used.
 	aheadSizeKnown = 128 << 10
 	mostAhead      = 8
 )
 
-// archives are the extensions of files that are mostly worth several links: packages, images of disks, models, films.
+// archives lists the extensions of files that are usually worth several links: packages, disk images, models, films.
 var archives = []string{
 	".7z", ".aab", ".apk", ".appimage", ".bin", ".bz2", ".cab", ".crate", ".deb", ".dmg", ".exe", ".flac", ".flatpak", ".gguf", ".gz",
 	".img", ".iso", ".jar", ".mkv", ".mov", ".mp4", ".msi", ".onnx", ".parquet", ".pkg", ".pt", ".qcow2", ".rar", ".rpm",
 	".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm", ".whl", ".xz", ".zip", ".zst",
 }
 
-// ahead returns the range to ask other links for while the first response is awaited, and how much of it each (Nikravesh 2018
-// section 6.3.3, known file size): several where the size of the object is known, otherwise one. Only the first bytes of an object
-// that is probably large are worth the risk, and only where the request is plain: with a condition the response may have no
-// content.
+// ahead returns the range to request on other links before the first response arrives, and the bytes of it for each link (Nikravesh
+// 2018 section 6.3.3, known file size). The range is for several links if the size of the object is known, otherwise for one. Only
+// the first bytes of a probably large object are worth the risk, and only for a plain request: with a condition, the response may
+// have no content.
 func (o *Opening) ahead() (r segment.Range, each int64) {
 	file, _, query := strings.Cut(o.path, "?")
 	hint := o.memory.Size
@@ -37,7 +37,7 @@ func (o *Opening) ahead() (r segment.Range, each int64) {
 		return r, 0
 	case slices.ContainsFunc(conditions, func(name string) bool { return len(o.fields[name]) > 0 }):
 		return r, 0
-	case query && !o.memory.Sure: // the query may be valid once only, or for whoever uses it first
+	case query && !o.memory.Sure: // the query may be valid only once, or only for its first user
 		return r, 0
 	case hint == 0 && !slices.Contains(archives, strings.ToLower(path.Ext(file))):
 		return r, 0
@@ -54,7 +54,7 @@ func (o *Opening) ahead() (r segment.Range, each int64) {
 	if o.plan.Requested.End != transfer.Unknown {
 		end = min(end, o.plan.Requested.End)
 	}
-	if rest := (end - start) % each; rest < each/4 { // not worth a request
+	if rest := (end - start) % each; rest < each/4 { // the rest is not worth a request
 		end -= rest
 	}
 	if end <= start {

@@ -43,7 +43,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOnce: a GET whose range the origin did not like is made again as the client made it, and nothing is asked ahead of that.
+// TestAheadOnce checks that a GET whose range the origin rejected is made again as the client made it, with no requests ahead of
+// it.
 func TestAheadOnce(t *testing.T) {
 	o := New("http", "/a.iso", nil, small)
 	if p := o.Begin(Memory{Size: 1 << 30}); p.Ahead.Empty() {

@@ -8,7 +8,7 @@ func Background(h map[string][]string) bool {
 	for member := range strings.SplitSeq(strings.Join(h["Priority"], ","), ",") {
 		member, _, _ = strings.Cut(member, ";")
 		if name, value, ok := strings.Cut(strings.TrimSpace(member), "="); ok && name == "u" {
-			least = value == "7" // of several members with one name the last one counts (RFC 8941 section 3.2)
+			least = value == "7" // of several members with the same name, the last one counts (RFC 8941 section 3.2)
 		}
 	}
 	return least

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// ineligibleAuth checks whether the client's credentials may be sent more than once, on several connections (R83).
+// ineligibleAuth returns why the client's credentials may not be sent more than once, on several connections; None if they may
+// (R83).
 func ineligibleAuth(h map[string][]string) Reason {
-	if len(h["Dpop"]) > 0 { // a proof names one request and may be refused the second time (RFC 9449 section 11.1)
+	if len(h["Dpop"]) > 0 { // a proof is for one request and may be refused the second time (RFC 9449 section 11.1)
 		return AuthOnce
 	}
 	switch lines := h["Authorization"]; len(lines) {
@@ -21,8 +22,8 @@ func ineligibleAuth(h map[string][]string) Reason {
 	}
 }
 
-// AuthenticatesConnection reports whether the credentials in h may hold for more than their request: for all that follows on
-// the same connection (NTLM and Negotiate do, RFC 4559 section 6; of unknown schemes nothing is known).
+// AuthenticatesConnection reports whether the credentials in h may apply not only to their request but also to all later ones on
+// the same connection, as with NTLM and Negotiate (RFC 4559 section 6) and possibly with unknown schemes.
 func AuthenticatesConnection(h map[string][]string) bool {
 	return slices.ContainsFunc(h["Authorization"], func(line string) bool {
 		reason := credentials(line)
@@ -30,12 +31,12 @@ func AuthenticatesConnection(h map[string][]string) bool {
 	})
 }
 
-// Exposes reports whether a request shows credentials to everybody on its way: those of plain http.
+// Exposes reports whether a request reveals credentials to everyone on its path: it sends them over plain http.
 func Exposes(scheme string, h map[string][]string) bool {
 	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
 }
 
-// credentials judges one Authorization field.
+// credentials returns why the credentials in one Authorization field may not be sent more than once; None if they may.
 func credentials(line string) Reason {
 	switch scheme := authScheme(line); scheme {
 	case "basic", "bearer", "token", "aws": // aws: signature version 2, which does not cover the fields in varying
@@ -46,7 +47,7 @@ func credentials(line string) Reason {
 		return AuthOnce
 	default:
 		if headerSignature(scheme) {
-			return None // signed looks closer
+			return None // signed checks the details
 		}
 		return AuthUnknown
 	}
@@ -57,14 +58,13 @@ func authScheme(line string) string {
 	return strings.ToLower(scheme)
 }
 
-// headerSignature reports whether scheme is AWS signature version 4 or Google's variant, which name the fields that
-// they cover.
+// headerSignature reports whether scheme is AWS signature version 4 or Google's variant, which list the fields that they cover.
 func headerSignature(scheme string) bool {
 	return strings.HasPrefix(scheme, "aws4-") || strings.HasPrefix(scheme, "goog4-")
 }
 
-// signed reports whether a signature covers a field that differs between the requests of a transfer: in the
-// Authorization field, in the query of a signed URL, or as an HTTP message signature (RFC 9421), which is not looked into.
+// signed reports whether a signature covers a field that differs between the requests of a transfer: in the Authorization field, in
+// the query of a signed URL, or in an HTTP message signature (RFC 9421), which is not parsed.
 func signed(r Request) bool {
 	if len(r.Fields["Signature"]) > 0 || len(r.Fields["Signature-Input"]) > 0 {
 		return true
@@ -90,8 +90,8 @@ func signed(r Request) bool {
 	return false
 }
 
-// coversVarying reports whether the semicolon-separated list of field names, in lower case, holds one of varying. A client that
-// asks for identity alone, as AWS's SDKs do, asks for what all parts of a transfer ask for.
+// coversVarying reports whether the semicolon-separated list of field names, in lower case, contains one of varying. A client that
+// accepts only identity, as AWS's SDKs do, sends the same Accept-Encoding as all parts of a transfer.
 func coversVarying(list string, fields map[string][]string) bool {
 	for name := range strings.SplitSeq(list, ";") {
 		name = strings.TrimSpace(name)

@@ -2,18 +2,18 @@ package opening
 
 import "strings"
 
-// Request holds the parts of a client's request that decide. None of it is changed.
+// Request holds the parts of a client's request that the decision depends on. It is never changed.
 type Request struct {
 	Method string
-	Scheme string              // of the absolute URL, in lower case
-	Query  string              // of the URL, as the client sent it
-	Fields map[string][]string // by canonical name; as the client sent them, Connection included
+	Scheme string              // scheme of the absolute URL, in lower case
+	Query  string              // query of the URL, as the client sent it
+	Fields map[string][]string // by canonical name; as the client sent them, including Connection
 
 	ContentLength    int64 // -1 if unknown
 	TransferEncoding []string
 }
 
-// Ineligible returns why r cannot become a transfer, None if it may (R75, R79, R83).
+// Ineligible returns why r cannot become a transfer, or None if it can (R75, R79, R83).
 func Ineligible(r Request) Reason {
 	h := r.Fields
 	switch {
@@ -47,14 +47,13 @@ func Ineligible(r Request) Reason {
 	return None
 }
 
-// varying are the fields, in lower case, in which the requests of one transfer may differ from the client's own (R78,
-// R84, R94).
+// varying lists the fields, in lower case, in which the requests of one transfer may differ from the client's own (R78, R84, R94).
 var varying = [...]string{
 	"range", "if-range", "accept-encoding", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
 }
 
-// hasToken reports whether one of the comma-separated lists in lines holds token, given in lower case. Parameters after
-// a semicolon are ignored.
+// hasToken reports whether one of the comma-separated lists in lines contains token, ignoring case and parameters after a
+// semicolon.
 func hasToken(lines []string, token string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
@@ -67,7 +66,7 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// first returns the first value of a field, "" without one.
+// first returns the first value of a field, or "" if there is none.
 func first(h map[string][]string, name string) string {
 	if lines := h[name]; len(lines) > 0 {
 		return lines[0]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// request parses a request as the server does; fields are lines without line ends.
+// request parses a request as the server does; fields are lines without line endings.
 func request(t *testing.T, line string, fields ...string) Request {
 	t.Helper()
 	raw := line + "\r\nHost: o\r\n" + strings.Join(append(fields, "", ""), "\r\n")

@@ -10,12 +10,12 @@ import (
 type Link struct {
 	Name      string
 	State     health.State
-	Metric    int  // of the system's routes: the lowest is preferred
-	Untrusted bool // whoever runs it may not see credentials
+	Metric    int  // metric of the system's routes: the lowest is preferred
+	Untrusted bool // the link's operator must not see credentials
 }
 
-// Order returns which of all links may carry requests, as indices, in order of preference for the first one. Links over which
-// the origin lately refused its objects stay out, unless they are the only ones up (R118).
+// Order returns the indices of the links that may carry requests, in order of preference for the first request. It leaves out links
+// over which the origin recently refused its objects, unless they are the only ones up (R118).
 func (o *Opening) Order(all []Link) (order []int8) {
 	for _, l := range all {
 		if l.State == health.Up && !o.memory.Excluded[l.Name] {
@@ -35,13 +35,13 @@ func (o *Opening) Order(all []Link) (order []int8) {
 	return order
 }
 
-// Allows reports whether a link that appears after Order may carry requests, too.
+// Allows reports whether a link that appears after Order may also carry requests.
 func (o *Opening) Allows(name string, untrusted bool) bool {
 	return !o.barred[name] && !(o.exposes && untrusted)
 }
 
-// entrusted returns the links, best first, that may see the content of the request: the trusted ones, and the best other one
-// unless one of those is up (R205).
+// entrusted returns the links, best first, that may see the content of the request: the trusted links and, unless one of them is
+// up, the best untrusted one (R205).
 func entrusted(order []int8, all []Link) (out []int8) {
 	resort, up := int8(-1), false
 	for _, i := range order {

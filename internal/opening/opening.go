@@ -11,27 +11,27 @@ import (
 
 // Memory holds the findings of earlier GETs about the origin.
 type Memory struct {
-	Whole    bool            // it served this object whole, whatever range was asked for
-	Small    bool            // it lately served no object worth several links
-	Size     int64           // that the object probably has, 0 = unknown: a hint, from an earlier GET or from the client
-	Sure     bool            // Size is the client's
+	Whole    bool            // it served this object whole, regardless of the requested range
+	Small    bool            // it recently served no object worth several links
+	Size     int64           // probable size of the object in bytes, 0 = unknown: a hint from an earlier GET or from the client
+	Sure     bool            // Size is from the client
 	Excluded map[string]bool // links over which it refused an object that it served over another one
 }
 
-// Plan is how the requests of a GET begin.
+// Plan describes how the requests of a GET begin.
 type Plan struct {
-	Requested segment.Range // of the object, that the client wants as far as it can be known
-	Initial   int64         // asked for at first; 0 = the client's own request as it is
-	Warm      bool          // connecting the other links before the first response may be of use
-	Ahead     segment.Range // which other links may be asked for before the first response; empty = none
-	AheadEach int64         // bytes of it for each of them
+	Requested segment.Range // range of the object that the client wants, as far as it is known
+	Initial   int64         // length of the first range in bytes; 0 = the client's own request as it is
+	Warm      bool          // connecting the other links before the first response may be useful
+	Ahead     segment.Range // range to request on other links before the first response; empty = none
+	AheadEach int64         // bytes of Ahead for each of these links
 }
 
 // Notes are the findings of a GET about the origin.
 type Notes struct {
 	Large    bool     // the object was worth several links
-	Whole    bool     // the next GET of this object had better ask for all of it
-	Excluded []string // links over which a response was refused after another link's was good
+	Whole    bool     // the next GET of this object should ask for all of it
+	Excluded []string // links with a refused response after another link's response was good
 }
 
 // Do says how to use a first response.
@@ -39,58 +39,58 @@ type Do uint8
 
 const (
 	Join   Do = iota // its content is part of the transfer
-	Stream           // the client gets it as it comes, over its one connection
-	Repeat           // its connection is closed, and the request made again as the client made it: see Opening.Again
+	Stream           // the client gets it as it arrives, over its one connection
+	Repeat           // its connection is closed, and the request is made again as the client made it: see Opening.Again
 	Drop             // its connection is closed, and the attempt has failed
 )
 
-// Verdict says how to use a first response, and why.
+// Verdict describes how to use a first response, and why.
 type Verdict struct {
 	Do          Do
-	Reason      Reason        // why the response is not divided; None if it joins
-	Outcome     fault.Outcome // how the attempt has ended; of Drop
-	ClientsHead bool          // its head is the client's; of Join
+	Reason      Reason        // reason why the response is not divided; None if it joins
+	Outcome     fault.Outcome // how the attempt ended; for Drop
+	ClientsHead bool          // the client gets its head; for Join
 }
 
-// Opening is the start of one GET. Make it with New; Begin begins it.
+// Opening is the start of one GET. Create it with New and call Begin before each first request.
 type Opening struct {
-	path      string              // of the object, query included
-	fields    map[string][]string // the client's
-	exposes   bool                // they show credentials to whoever runs a link
+	path      string              // path of the object, including the query
+	fields    map[string][]string // the client's fields
+	exposes   bool                // the fields reveal credentials to the operator of a link
 	threshold int64
-	ranged    bool // the first request may ask for a range of our own
-	repeated  bool // such a request went out and was not answered as it should be
+	ranged    bool // the first request may ask for our own range
+	repeated  bool // such a request was sent and not answered as expected
 	restarted bool
 
-	// Since the last Begin.
+	// State since the last Begin.
 	again    bool
 	memory   Memory
 	plan     Plan
 	asked    bool                // the client sent a Range field
 	own      segment.Range       // see Own
 	initial  map[string][]string // fields of the first request
-	joined   map[string][]string // of all others
-	ifRange  string              // the client's own, on the first request only (R80)
-	barred   map[string]bool     // links that stay out
+	joined   map[string][]string // fields of all other requests
+	ifRange  string              // the client's own If-Range, only on the first request (R80)
+	barred   map[string]bool     // links that must not be used
 	version  *Identity           // nil before the first Join
 	carrier  string              // link whose response determined the version
-	ignored  bool                // a range was answered with the whole object
-	served   bool                // a range was answered as such
-	disjoint bool                // it failed in the middle because the responses are inconsistent
+	ignored  bool                // a range request was answered with the whole object
+	served   bool                // a range request was answered with a range
+	disjoint bool                // the transfer failed midway because the responses are inconsistent
 	excluded []string            // see Notes
 }
 
-// conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
+// conditions lists the fields that make a request conditional (RFC 9110 section 13.1), except If-Range.
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
 
-// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is
-// the size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is complete with
-// one request, and a larger one has time to connect the other links.
+// New returns the Opening of a GET for the object at a path, including the query, with the client's end-to-end fields. The
+// threshold is the size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is
+// complete with one request, and a larger one gives the other links time to connect.
 func New(scheme, path string, fields map[string][]string, threshold int64) *Opening {
 	return &Opening{path: path, fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
 }
 
-// Begin returns the plan of the first request, at the start and whenever Again reports true.
+// Begin returns the plan of the first request. Call it at the start and whenever Again reports true.
 func (o *Opening) Begin(m Memory) Plan {
 	*o = Opening{
 		path: o.path, fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
@@ -102,7 +102,7 @@ func (o *Opening) Begin(m Memory) Plan {
 	return o.plan
 }
 
-// read plans by the client's fields.
+// read makes the plan from the client's fields.
 func (o *Opening) read() {
 	o.plan = Plan{Requested: segment.Range{End: transfer.Unknown}, Warm: true}
 	o.initial = without(o.fields, "Range", "If-Range")
@@ -112,7 +112,7 @@ func (o *Opening) read() {
 		o.asked = true
 		s, ok := byterange.ParseRange(field)
 		if !ok || s.First < 0 {
-			// It is asked for as it stands: the fields of the client's own go out unchanged.
+			// Request it as it is: the client's own fields are sent unchanged.
 			o.initial, o.ifRange, o.plan.Warm = o.fields, "", false
 			return
 		}
@@ -128,8 +128,8 @@ func (o *Opening) read() {
 	}
 }
 
-// Fields returns the fields of the next request, Host and Range apart, and its If-Range. Once the version is known, requests
-// carry no condition but that the version is still the same (R78, R95).
+// Fields returns the fields of the next request, except Host and Range, and its If-Range. Once the version is known, the only
+// condition that requests carry is that the version is still the same (R78, R95).
 func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
 	if o.version != nil {
 		return o.joined, o.version.Validator
@@ -137,10 +137,11 @@ func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
 	return o.initial, o.ifRange
 }
 
-// Own returns the range of the client's own request, zero if it has none or that goes out as it stands.
+// Own returns the range of the client's own request, or the zero Range if the request has none or its Range field is sent
+// unchanged.
 func (o *Opening) Own() segment.Range { return o.own }
 
-// Version returns the version of the object that the client gets, nil before the first Join.
+// Version returns the version of the object that the client gets, or nil before the first Join.
 func (o *Opening) Version() *Identity { return o.version }
 
 // Content returns the part of the object that the client gets, as far as it is known.
@@ -152,8 +153,8 @@ func (o *Opening) Content() segment.Range {
 	return w
 }
 
-// Answer takes the head of a response over a link, to the first request or to a copy of it. pending says that a response to an
-// earlier one of these requests may still come.
+// Answer handles the head of a response over a link, to the first request or to a copy of it. pending means that a response to an
+// earlier one of these requests may still arrive.
 func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	if o.version != nil { // another one was faster
 		if !h.Mismatch && h.ID == *o.version {
@@ -177,8 +178,8 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	return Verdict{Do: Join, ClientsHead: true}
 }
 
-// judge returns why a response cannot be divided, None if it can, and whether our own range may be to blame for that: then
-// the request must be made again as the client made it (R77).
+// judge returns why a response cannot be divided, or None if it can. It also returns whether our own range may be the cause: the
+// request must then be made again as the client made it (R77).
 func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 	ours = o.plan.Initial > 0 && !(o.asked && h.Status >= 300)
 	switch {
@@ -207,23 +208,23 @@ func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 	return Status, ours && dueToRange(h.Status, o.initial)
 }
 
-// dueToRange reports whether our own Range field may be why an origin answers with this status: it cannot serve the range,
-// refuses such requests or fails at them. All other statuses would have come without it, and asking twice would count a
-// wrong password twice and press an origin that is busy.
+// dueToRange reports whether our own Range field may be why an origin answers with this status: the origin cannot serve the range,
+// refuses such requests or fails on them. All other statuses would have occurred without it, and asking twice would count a wrong
+// password twice and add load to a busy origin.
 func dueToRange(status int, fields map[string][]string) bool {
 	switch status {
 	case 400, 403, 416, 500, 501:
 		return true
-	case 304, 412: // without a condition of the client
+	case 304, 412: // only if the client sent no condition
 		return !slices.ContainsFunc(conditions, func(name string) bool { return len(fields[name]) > 0 })
 	}
 	return false
 }
 
-// note takes down how the origin dealt with the range of a first request (R137).
+// note records how the origin handled the range of a first request (R137).
 func (o *Opening) note(h Head) {
 	switch {
-	case o.asked && o.ifRange != "": // a 200 may be of another version
+	case o.asked && o.ifRange != "": // a 200 may be another version
 	case h.Status == statusPartial:
 		o.served = true
 	case h.Status == statusOK && (o.plan.Initial > 0 || o.repeated || h.Unfit == HTTP10 || servesNone(h.Fields)):
@@ -231,7 +232,7 @@ func (o *Opening) note(h Head) {
 	}
 }
 
-// Served records that a later request got the range that it asked for.
+// Served records that a later request got its range.
 func (o *Opening) Served() { o.served = true }
 
 // Ended records how an attempt over a link ended.
@@ -244,8 +245,8 @@ func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	}
 }
 
-// Lost records that no remaining link serves the version that has joined. seen reports whether the client has its head. If not,
-// and the origin has replaced that version, the GET starts again, once (R107).
+// Lost records that no remaining link serves the version that joined. seen is whether the client has its head. If not, and the
+// origin replaced that version, the GET starts again, once (R107).
 func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	if o.version == nil {
 		return
@@ -256,11 +257,11 @@ func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	}
 }
 
-// Again reports whether the request is to be made again: with Begin.
+// Again reports whether the request must be made again, starting with Begin.
 func (o *Opening) Again() bool { return o.again }
 
-// Remember returns notes for later GETs. Where ranges were ignored, or were inconsistent, later GETs ask for the whole object.
-// A link is to blame for a refusal only where another one was served.
+// Remember returns notes for later GETs. If ranges were ignored or inconsistent, later GETs ask for the whole object. A link is to
+// blame for a refusal only if another link was served.
 func (o *Opening) Remember() Notes {
 	return Notes{
 		Large:    o.version != nil,
@@ -269,7 +270,7 @@ func (o *Opening) Remember() Notes {
 	}
 }
 
-// without copies fields, leaving out those named.
+// without returns a copy of h without the named fields.
 func without(h map[string][]string, names ...string) map[string][]string {
 	c := make(map[string][]string, len(h))
 	for name, lines := range h {

@@ -18,7 +18,7 @@ const (
 	big   = 1 << 20
 )
 
-// header makes fields of names and values.
+// header returns fields from names and values.
 func header(pairs ...string) map[string][]string {
 	h := map[string][]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -27,7 +27,7 @@ func header(pairs ...string) map[string][]string {
 	return h
 }
 
-// asking returns fields whose first request asks for a range of ours, or goes out as it is.
+// asking returns fields whose first request asks for our own range if ranged, and is sent unchanged otherwise.
 func asking(ranged bool, pairs ...string) map[string][]string {
 	h := header(pairs...)
 	if !ranged {
@@ -36,14 +36,14 @@ func asking(ranged bool, pairs ...string) map[string][]string {
 	return h
 }
 
-// begun returns an Opening that has asked.
+// begun returns an Opening whose first request was sent.
 func begun(h map[string][]string) *Opening {
 	o := New("http", "/object", h, small)
 	o.Begin(Memory{})
 	return o
 }
 
-// step calls a method of an Opening, and compares the result.
+// step calls a method of an Opening and compares the result.
 type step struct {
 	what string
 	do   func(o *Opening) string
@@ -67,7 +67,7 @@ func after(m Memory, want string) step {
 
 func asks(want string) step { return after(Memory{}, want) }
 
-// answer is Opening.Answer, for an earlier request that will not be answered.
+// answer is Opening.Answer when no earlier request can still be answered.
 func answer(h Head, want string) step {
 	return step{"answer", func(o *Opening) string { return o.Answer(h, "a", false).String() }, want}
 }
@@ -309,7 +309,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestAgainByStatus: the GET is made again only where our range may be the reason for the status.
+// TestAgainByStatus checks that the GET is made again only if our range may be the reason for the status.
 func TestAgainByStatus(t *testing.T) {
 	again := map[int]bool{400: true, 403: true, 416: true, 500: true, 501: true, 304: true, 412: true}
 	for _, condition := range []string{"", "If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since"} {

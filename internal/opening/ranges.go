@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ineligibleRange checks the client's Range field: none, or one single range of bytes, may become a transfer. The rest is
-// for the origin to judge (R79).
+// ineligibleRange checks the client's Range field: a request without one, or with a single byte range, may become a transfer. The
+// origin judges all others (R79).
 func ineligibleRange(lines []string) Reason {
 	switch len(lines) {
 	case 0:
@@ -41,8 +41,7 @@ func ineligibleRange(lines []string) Reason {
 	return None
 }
 
-// position reports whether s is empty or an offset: digits only, at most 19 of them, and one more still fits an int64
-// (R81).
+// position reports whether s is empty or an offset: at most 19 digits, nothing else, and the offset plus one fits an int64 (R81).
 func position(s string) bool {
 	if s == "" {
 		return true
@@ -54,9 +53,9 @@ func position(s string) bool {
 	return err == nil && n+1 > 0
 }
 
-// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77): the client
-// sends a single range itself, or offers no content coding, so that the origin cannot choose another representation for a ranged
-// request. An If-Range without a Range is ignored by origins (RFC 9110 section 13.1.5); adding a Range would wake it up.
+// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77). It may if the
+// client itself sends a single range, or accepts no content coding, so that the origin cannot choose another representation for a
+// ranged request. Origins ignore an If-Range without a Range (RFC 9110 section 13.1.5); adding a Range would make it effective.
 func startRanged(h map[string][]string) bool {
 	if len(h["Range"]) > 0 {
 		return ineligibleRange(h["Range"]) == None
@@ -64,8 +63,7 @@ func startRanged(h map[string][]string) bool {
 	return len(h["If-Range"]) == 0 && identityOnly(h["Accept-Encoding"])
 }
 
-// identityOnly reports whether the lines of an Accept-Encoding field leave nothing but identity (RFC 9110 section
-// 12.5.3).
+// identityOnly reports whether the lines of an Accept-Encoding field allow only identity (RFC 9110 section 12.5.3).
 func identityOnly(lines []string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
@@ -79,7 +77,7 @@ func identityOnly(lines []string) bool {
 	return true
 }
 
-// zeroWeight reports whether s is "q=0", "q=0.0" and so on: not acceptable.
+// zeroWeight reports whether s is "q=0", "q=0.0" and so on, meaning not acceptable.
 func zeroWeight(s string) bool {
 	name, value, ok := strings.Cut(strings.TrimSpace(s), "=")
 	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestReasonsAreDocumented holds the table in docs/ARCHITECTURE.md to the constants.
+// TestReasonsAreDocumented checks the table in docs/ARCHITECTURE.md against the constants.
 func TestReasonsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ARCHITECTURE.md")
 	if err != nil {

@@ -21,7 +21,7 @@ func TestAlg3First(t *testing.T) {
 		fetch(0, rng(0, n), schedule.First), fetch(2, rng(n, 2*n), schedule.First))
 	expect(t, last, schedule.Decision{})
 
-	// A link that joins a running transfer is tried out in the same way.
+	// A link that joins a running transfer is tried in the same way.
 	v = newView(250*mb, huge, link(8*mb, 8*mb, 20*ms), link(0, 0, 0))
 	ask(v, 0, rng(0, 50*mb), 10*mb)
 	expect(t, (&schedule.Alg3{}).Next(start, v), fetch(1, rng(50*mb, 50*mb+n), schedule.First))
@@ -108,7 +108,7 @@ func TestAlg3SeveralPieces(t *testing.T) {
 }
 
 func TestAlg3Due(t *testing.T) {
-	// 1 MB/s and 150 ms: due when at most 200,000 bytes are on their way.
+	// 1 MB/s and 150 ms: due when at most 200,000 bytes are in flight.
 	at := func(size, cursor int64) schedule.Decision {
 		v := newView(100*mb, huge, link(1*mb, 1*mb, 150*ms))
 		ask(v, 0, rng(0, size), cursor)
@@ -172,8 +172,8 @@ func TestAlg3Due(t *testing.T) {
 }
 
 func TestAlg3Window(t *testing.T) {
-	// Two equal links share a window of 16 MiB, the next offset is stuck at 0. A range has n bytes, less than a quarter of that
-	// is a sliver.
+	// Two equal links share a window of 16 MiB; the next offset is stuck at 0. A range has n bytes; less than a quarter of n is a
+	// sliver.
 	const n = 16 * mib / schedule.WindowDiv / 2
 	full := func(asked int64) *schedule.View {
 		v := newView(250*mb, 16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))

@@ -2,22 +2,22 @@ package schedule
 
 import "time"
 
-// cheaper is how much a metered link in use may exceed its price before it rests again: rates vary.
+// cheaper is the factor by which metered links in use may exceed their price before they rest again, since rates vary.
 const cheaper = 1.05
 
-// Cheapest uses metered links, the optional ones, only where they are worth their money: where PerPercent bytes over them buy one
-// percent of speed. A download of S bytes, x of them over metered links, is as much faster than without them as S is more than
-// S-x, so a percent costs (S-x)/100 bytes. So a metered link is worth most next to slow links and in small objects. It decides
-// after settle, when the other links have shown their rates, and all the time after that.
+// Cheapest uses metered links, the optional ones, only where they are worth their cost: where at most PerPercent bytes over them
+// buy one percent of speed. If x of the S bytes of a download go over metered links, the download is faster by the ratio of S to
+// S-x, so a percent costs (S-x)/100 bytes. A metered link is therefore worth most beside slow links and for small objects. Cheapest
+// first decides after settle, when the other links have shown their rates, and then keeps reconsidering.
 //
-// All metered links are used or none. Where the other links are silent for a second, or there is none, metered ones carry the
-// download whatever it costs.
+// Either all metered links are used or none. If the other links are silent for a second, or there are none, the metered ones carry
+// the download at any cost.
 type Cheapest struct {
-	// PerPercent is how many bytes over metered links one percent of speed may cost.
+	// PerPercent is the number of bytes over metered links that one percent of speed may cost.
 	PerPercent int64
 
-	began  time.Time // when the size was known
-	silent time.Time // since when no free link is usable; zero = one is
+	began  time.Time // when the size became known
+	silent time.Time // start of the time without a usable unmetered link; zero = one is usable
 	in     bool      // metered links are in use
 }
 
@@ -43,7 +43,7 @@ func (c *Cheapest) Spare(now time.Time, v *View) time.Time {
 	return now.Add(reconsiderEvery)
 }
 
-// reason says why metered links rest, NotSpared if they do not.
+// reason returns why metered links rest, or NotSpared if they are used.
 func (c *Cheapest) reason(now time.Time, v *View) Spared {
 	var free, metered float64 // bytes per second
 	var spent int64

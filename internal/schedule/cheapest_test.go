@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// metered is a view of a download of size bytes; left of them are missing: Wi-Fi carries 2 MB/s, and LTE, which is metered and has
-// brought so many bytes, 8 MB/s.
+// metered returns the view of a download of size bytes, of which left bytes are missing. Wi-Fi carries 2 MB/s; LTE, which is
+// metered and delivered the brought bytes, carries 8 MB/s.
 func metered(size, left, brought int64) *schedule.View {
 	at := size - left
 	return &schedule.View{
@@ -21,16 +21,16 @@ func metered(size, left, brought int64) *schedule.View {
 	}
 }
 
-// LTE brings 0.8 of what is left. Of S bytes a percent costs (S-x)/100:
+// LTE delivers 0.8 of the rest. For S bytes, a percent costs (S-x)/100:
 //
 //	from the start        x = 0.8 S               0.002 S per percent: 1 MB for S = 500 MB
-//	when half has come    x = 0.4 S               0.006 S
-//	the same, LTE brought 0.3 S of that half: x = 0.7 S, 0.003 S, and those in use may cost 5 % more
+//	when half has arrived x = 0.4 S               0.006 S
+//	the same, LTE delivered 0.3 S of that half: x = 0.7 S, 0.003 S, and links in use may cost 5 % more
 func TestCheapest(t *testing.T) {
 	const price = 1_000_000
 	for name, c := range map[string]struct {
 		size, left, brought int64
-		before              bool // it was in use
+		before              bool // LTE was in use
 		want                schedule.Spared
 	}{
 		"small":                      {10e6, 10e6, 0, false, schedule.NotSpared},
@@ -59,8 +59,8 @@ func TestCheapest(t *testing.T) {
 	}
 }
 
-// TestCheapestWaits: metered links rest until the others have shown their rates, and for a second while these are silent; they carry
-// everything when there is no other.
+// TestCheapestWaits checks that metered links rest until the others have shown their rates, and for a second while the others are
+// silent, and that they carry everything when there is no other link.
 func TestCheapestWaits(t *testing.T) {
 	g := &schedule.Cheapest{PerPercent: 1}
 	look := func(after time.Duration, change func(wifi *schedule.Link)) schedule.Spared {

@@ -7,53 +7,53 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never falls idle
-// and owes little at any moment. Each range is chosen to lie at the next offset when it arrives: a link skips the bytes that
-// the others will have delivered by then. The rest at the end is laid out so that all links end in the same instant, by
-// estimates that are rebuilt before every request.
+// Confluence is Tributary's own scheduler. It requests several short ranges on every link, so that no link falls idle and each owes
+// little at any moment. It chooses each range so that it lies at the next offset when it arrives: a link skips the bytes that the
+// others will have delivered by then. Near the end it divides the rest so that all links end at the same instant, from estimates
+// that it rebuilds before every request.
 //
-// It needs goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
-// (HTTP/2) and holds little out of order; it sends more requests than schemes with long ranges, and where a server takes
-// one request at a time a round trip lies between them.
+// It needs the goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
+// (HTTP/2), and holds few bytes out of order. It sends more requests than schemes with long ranges, and if a server takes one
+// request at a time, each range costs a round trip.
 type Confluence struct {
 	grown [maxLinks]growth
-	rate  [maxLinks]float64 // bytes per second: expected of each link, a guess where nothing is known
+	rate  [maxLinks]float64 // expected rate of each link in bytes per second; a guess if nothing is known
 	at    [maxLinks]float64 // seconds from now until the first byte of a request sent now
-	held  [maxLinks]float64 // bytes per second: goodput that outlasts a pause, since many a pause ends in a burst
-	when  time.Time         // of the last look at them
+	held  [maxLinks]float64 // goodput in bytes per second that outlasts a pause, since many pauses end in a burst
+	when  time.Time         // time of the last update
 }
 
-// growth is how the goodput of a link changed in the last round trip.
+// growth records how the goodput of a link changed in the last round trip.
 type growth struct {
 	since   time.Time
 	rate    float64
-	settled bool // it no longer grows as in slow start
+	settled bool // goodput no longer grows as in slow start
 }
 
 const (
-	maxLinks = 32 // links beyond are not used
+	maxLinks = 32 // further links are not used
 
-	pieceTime  = 80 * time.Millisecond // of a link's goodput in one range
-	aheadTime  = 60 * time.Millisecond // of its goodput asked for beyond two round trips: the link must not run dry
-	thoughts   = 4                     // a range takes at least so many times as long as the origin thinks before each answer
-	mostPieces = 6                     // outstanding on a connection, about: transfers allow 8 requests
+	pieceTime  = 80 * time.Millisecond // length of a range, at the link's goodput
+	aheadTime  = 60 * time.Millisecond // goodput requested beyond two round trips, so that the link does not run dry
+	thoughts   = 4                     // a range takes at least this many times the origin's think time before each answer
+	mostPieces = 6                     // approximate maximum outstanding on a connection: transfers allow 8 requests
 	leastPiece = 16 << 10              // bytes
-	manyBytes  = 16 << 20              // objects from here on spare their origin requests for less than 64 KiB
+	manyBytes  = 16 << 20              // for objects of this size or larger, the origin is spared requests for less than 64 KiB
 
 	unknownRTT  = 100 * time.Millisecond
 	unknownRate = 1e6       // bytes per second
-	firstPiece  = 128 << 10 // while pipelining is not known to work few requests may be outstanding
-	startUp     = 64 << 10  // outstanding on a link in slow start, beyond twice its delivered bytes
+	firstPiece  = 128 << 10 // bytes; few requests may be outstanding while pipelining is not known to work
+	startUp     = 64 << 10  // bytes outstanding on a link in slow start, in addition to twice its delivered bytes
 	mostStartUp = 256 << 10
 
-	growthTime  = 50 * time.Millisecond // least time between two looks at a link's growth
-	growthLeast = 1.2                   // in a round trip: less is not slow start
+	growthTime  = 50 * time.Millisecond // minimum time between two samples of a link's growth
+	growthLeast = 1.2                   // minimum growth per round trip in slow start
 	foresight   = 1.5                   // future rate of a link in slow start, relative to its goodput until now
 
-	endTime  = time.Second            // of all links' goodput: from here on what is left is laid out
-	late     = 150 * time.Millisecond // later than this link could begin to help: then the tail of another link is worth stealing
-	copyCost = 2                      // stealing the whole object would have to bring so many times more
-	holding  = 500 * time.Millisecond // in which the held goodput falls by 1/e
+	endTime  = time.Second            // when this much of all links' goodput is left, the rest is divided among them
+	late     = 150 * time.Millisecond // a tail that ends this long after this link could begin to help is worth stealing
+	copyCost = 2                      // stealing the whole object would have to gain this many times more
+	holding  = 500 * time.Millisecond // time in which the held goodput falls to 1/e
 )
 
 // Next implements Scheduler.
@@ -83,8 +83,8 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	return c.steal(v, tight)
 }
 
-// steal moves bytes from one link to another when nothing is left to request: out of the client's own GET, which covers the
-// whole object, or at the end bytes that would come late.
+// steal moves bytes from one link to another when nothing is left to request: out of the client's own GET, which covers the whole
+// object, or, at the end, bytes that would arrive late.
 func (c *Confluence) steal(v *View, tight float64) Decision {
 	size := func(v *View, i int8, rest int64) (int64, Rule) {
 		n, rule := c.piece(v, i, tight)
@@ -100,7 +100,7 @@ func (c *Confluence) steal(v *View, tight float64) Decision {
 			return d
 		}
 		if gain := last - c.at[i]; gain > late.Seconds() {
-			// The more of the object a copy is, the more must it bring.
+			// The larger the copy is relative to the object, the more it must gain.
 			if d, ok := StealTail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
 			}
@@ -109,7 +109,7 @@ func (c *Confluence) steal(v *View, tight float64) Decision {
 	return wait(time.Time{})
 }
 
-// watch finds out which links are still in slow start, where goodput doubles with each round trip, and holds goodput.
+// watch finds the links that are still in slow start, where goodput doubles with each round trip, and updates the held goodput.
 func (c *Confluence) watch(now time.Time, v *View) {
 	k := math.Exp(-now.Sub(c.when).Seconds() / holding.Seconds())
 	c.when = now
@@ -127,8 +127,8 @@ func (c *Confluence) watch(now time.Time, v *View) {
 	}
 }
 
-// plan estimates when each link could deliver something new, and returns by how much ranges must shrink so that the outstanding
-// bytes of all links fit into the window.
+// plan estimates when each link could deliver something new, and returns the factor by which ranges must shrink so that the
+// outstanding bytes of all links fit into the window.
 func (c *Confluence) plan(v *View) (tight float64) {
 	var need, sum, known float64
 	for i := range seen(v) {
@@ -161,10 +161,10 @@ func (c *Confluence) plan(v *View) (tight float64) {
 	return min(1, 0.9*float64(v.Window)/max(need, 1))
 }
 
-// seen returns the links that are used.
+// seen returns the links that Confluence uses.
 func seen(v *View) []Link { return v.Links[:min(len(v.Links), maxLinks)] }
 
-// earliest returns the link, of those not yet tried, that can bring something new first.
+// earliest returns the link, among those not yet tried, that can deliver something new first; -1 if there is none.
 func (c *Confluence) earliest(v *View, tried uint32) int8 {
 	best := int8(-1)
 	for i := range seen(v) {
@@ -176,14 +176,14 @@ func (c *Confluence) earliest(v *View, tried uint32) int8 {
 	return best
 }
 
-// hungry reports whether less is asked of a link than keeps it busy until the next request can take effect.
+// hungry reports whether the bytes requested on a link are too few to keep it busy until the next request can take effect.
 func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
 	l := &v.Links[i]
 	if l.Running == 0 || l.Blocked {
 		return true
 	}
 	target := c.target(v, i, tight)
-	if l.Recalled { // what is missing would be rounded up to the shortest range, at the cost of the ratio
+	if l.Recalled { // a missing part would be rounded up to the shortest range and distort the ratio
 		target -= least(v) / 2
 	}
 	return float64(l.Asked) < target
@@ -196,7 +196,7 @@ func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	switch {
 	case c.grown[i].settled:
 		return n
-	case l.Recalled: // in the ratio of the rates: links with shorter round trips are asked for more than they need
+	case l.Recalled: // in the ratio of the rates: links with shorter round trips get more requests than they need
 		return min(2*l.Rate*c.turn(v, tight), max(c.share(v, i)*float64(v.Window)/2, n))
 	default:
 		return min(max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n), max(c.share(v, i)*float64(v.Window)/2, n))
@@ -224,7 +224,7 @@ func (c *Confluence) share(v *View, i int8) float64 {
 	return c.rate[i] / max(sum, c.rate[i])
 }
 
-// piece returns the length of a range for a link, before the end is near.
+// piece returns the length of a range for a link while the end is not near.
 func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 	l := &v.Links[i]
 	if l.Got < firstPiece { // pipelining is not known to work: few requests may be outstanding
@@ -242,7 +242,7 @@ func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 }
 
 // recalled returns the length of a range for a link whose rate is remembered: n for the fastest link and less for others, so that
-// equal numbers of ranges are in the ratio of the rates; and no more than is missing.
+// equal numbers of ranges are in the ratio of the rates. It never exceeds the bytes missing from the link's target.
 func (c *Confluence) recalled(v *View, i int8, n, tight float64) float64 {
 	l := &v.Links[i]
 	fastest := l.Rate
@@ -266,7 +266,7 @@ func least(v *View) float64 {
 	return float64(max(1, min(int64(n), v.Window/16)))
 }
 
-// ask lays out the next range for link i.
+// ask chooses the next range for link i.
 func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	free := float64(v.free())
 	if free == 0 {
@@ -276,7 +276,7 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	least := least(v)
 	if part := c.part(v, i, free); n > part {
 		if part < least/2 && !c.first(v, i) {
-			return Decision{Rule: OtherLink}, false // the others will have brought it all
+			return Decision{Rule: OtherLink}, false // the others will have delivered all of it
 		}
 		n, rule = max(part, least), Share
 	}
@@ -287,7 +287,7 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	return Decision{Do: Fetch, Link: i, Range: r, Rule: rule}, true
 }
 
-// first reports whether no usable link can bring something new before link i.
+// first reports whether no usable link can deliver something new before link i.
 func (c *Confluence) first(v *View, i int8) bool {
 	for j := range seen(v) {
 		if v.Links[j].Usable && c.at[j] < c.at[i] {
@@ -297,10 +297,10 @@ func (c *Confluence) first(v *View, i int8) bool {
 	return true
 }
 
-// part returns how much of the free bytes link i can bring until all links end together.
+// part returns how many of the free bytes link i can deliver before all links end together.
 func (c *Confluence) part(v *View, i int8, free float64) float64 {
 	var in [maxLinks]bool
-	var rate, work float64 // of the links that take part: sum of rates, and the bytes that they would have delivered by now
+	var rate, work float64 // over the links that take part: the sum of their rates, and the sum of rate times at
 	for j := range seen(v) {
 		if v.Links[j].Usable {
 			in[j] = true
@@ -329,7 +329,7 @@ func (c *Confluence) part(v *View, i int8, free float64) float64 {
 	}
 }
 
-// last returns in how many seconds the last link ends, if nothing more is asked for.
+// last returns the seconds until the last link ends, if nothing more is requested.
 func (c *Confluence) last(v *View) (end float64) {
 	for i := range seen(v) {
 		end = max(end, float64(v.Links[i].Asked)/max(c.rate[i], c.held[i]))
@@ -337,7 +337,7 @@ func (c *Confluence) last(v *View) (end float64) {
 	return end
 }
 
-// place finds n free bytes for link i: behind those that the other links will have brought when its answer begins.
+// place finds n free bytes for link i, after those that the other links will have delivered when its answer begins.
 func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool) {
 	var ahead float64
 	for j := range seen(v) {
@@ -347,7 +347,7 @@ func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool
 	}
 	skip := int64(ahead) / least * least
 	if v.Free[0].Start <= v.Offset {
-		skip = 0 // the client waits for it, and no link that could ask sooner does
+		skip = 0 // the client waits for it, and no link that could request it sooner does
 	}
 	for k, f := range v.Free {
 		if f.Start >= v.Limit {
@@ -367,7 +367,7 @@ func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool
 		if r.End > v.Limit && f.End > v.Limit {
 			r.End = v.Limit
 		}
-		if r.End == v.Limit && r.Len() < least && r.Start > v.Offset { // wait for room rather than ask for slivers
+		if r.End == v.Limit && r.Len() < least && r.Start > v.Offset { // wait for room rather than request slivers
 			if k == 0 {
 				return segment.Range{}, false
 			}

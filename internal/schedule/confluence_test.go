@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// settled is a Confluence that has seen the links of v past slow start, and the time it has got to.
+// settled returns a Confluence that saw the links of v leave slow start, and the time then.
 func settled(v *schedule.View) (*schedule.Confluence, time.Time) {
 	c := &schedule.Confluence{}
 	idle := *v
@@ -23,7 +23,7 @@ func settled(v *schedule.View) (*schedule.Confluence, time.Time) {
 	return c, start.Add(time.Second)
 }
 
-// layOut applies the decisions of c at one moment.
+// layOut applies the decisions of c at one moment and returns them.
 func layOut(c *schedule.Confluence, now time.Time, v *schedule.View) (all []schedule.Decision) {
 	for range 1000 {
 		d := c.Next(now, v)
@@ -53,20 +53,20 @@ func TestConfluenceKeepsLinksBusy(t *testing.T) {
 	}
 }
 
-// TestConfluenceSkipsAhead: the range of a link that answers later begins where the other one will be by then.
+// TestConfluenceSkipsAhead checks that the range of a link that answers later begins where the other link will be by then.
 func TestConfluenceSkipsAhead(t *testing.T) {
 	v := newView(50*mb, 16*mib, link(80*mbit, 80*mbit, 10*ms), link(80*mbit, 80*mbit, 110*ms))
 	c, now := settled(v)
 	ask(v, 0, rng(0, 900*kb), 0) // busy: it is link 1's turn
 	d := c.Next(now, v)
-	// The first byte of link 1 comes in 110 ms; link 0 has delivered its 900 kB after 90 ms and continues: 20 ms of it lie
+	// The first byte of link 1 arrives in 110 ms. Link 0 delivers its 900 kB in 90 ms and continues, so 20 ms of its bytes lie
 	// between.
 	if ahead := d.Range.Start - 900*kb; d.Link != 1 || ahead < 100*kb || ahead > 200*kb {
 		t.Errorf("%s", show(d))
 	}
 }
 
-// TestConfluenceEndsTogether: the rest is laid out so that all links end in the same instant.
+// TestConfluenceEndsTogether checks that the rest is divided so that all links end at the same instant.
 func TestConfluenceEndsTogether(t *testing.T) {
 	for _, links := range [][]schedule.Link{
 		{link(80*mbit, 80*mbit, 10*ms), link(10*mbit, 10*mbit, 60*ms)},
@@ -88,7 +88,7 @@ func TestConfluenceEndsTogether(t *testing.T) {
 				ends[d.Link] = max(ends[d.Link], at+time.Duration(float64(d.Range.Len())/l.Rate*1e9))
 			}
 			now = now.Add(5 * ms)
-			for i := range v.Links { // every link brings its bytes
+			for i := range v.Links { // every link delivers its bytes
 				left := int64(v.Links[i].Rate * 0.005)
 				for k := range v.Attempts {
 					if a := &v.Attempts[k]; int(a.Link) == i {
@@ -110,7 +110,8 @@ func TestConfluenceEndsTogether(t *testing.T) {
 	}
 }
 
-// TestConfluenceLeavesALateLink: the slow link is not asked for bytes that the fast one delivers before it could answer.
+// TestConfluenceLeavesALateLink checks that the slow link is not asked for bytes that the fast one delivers before the slow one
+// could answer.
 func TestConfluenceLeavesALateLink(t *testing.T) {
 	v := newView(10*mb, 16*mib, link(80*mbit, 80*mbit, 10*ms), link(10*mbit, 10*mbit, 200*ms))
 	c, now := settled(v)
@@ -123,7 +124,7 @@ func TestConfluenceLeavesALateLink(t *testing.T) {
 	}
 }
 
-// TestConfluenceSmallWindow: with little memory ranges shrink and stay inside it.
+// TestConfluenceSmallWindow checks that ranges shrink to stay inside a small window.
 func TestConfluenceSmallWindow(t *testing.T) {
 	v := newView(50*mb, 1*mib, link(80*mbit, 80*mbit, 10*ms), link(60*mbit, 60*mbit, 45*ms))
 	c, now := settled(v)
@@ -138,7 +139,7 @@ func TestConfluenceSmallWindow(t *testing.T) {
 	}
 }
 
-// TestConfluenceStartsUp: each link that nothing is known about is asked for one short range.
+// TestConfluenceStartsUp checks that each unknown link is asked for one short range.
 func TestConfluenceStartsUp(t *testing.T) {
 	v := newView(50*mb, 16*mib, link(0, 0, 0), link(0, 0, 50*ms))
 	c := &schedule.Confluence{}
@@ -150,7 +151,8 @@ func TestConfluenceStartsUp(t *testing.T) {
 	}
 }
 
-// TestConfluenceTakesALateTail: a link that ends long after the others loses its missing bytes, but not for a trifle.
+// TestConfluenceTakesALateTail checks that a link that ends long after the others loses its missing bytes, but not for a small
+// gain.
 func TestConfluenceTakesALateTail(t *testing.T) {
 	for _, p := range []struct {
 		left int64
@@ -166,7 +168,7 @@ func TestConfluenceTakesALateTail(t *testing.T) {
 	}
 }
 
-// TestConfluenceSitsOutAPause: a goodput that falls because nothing comes for a moment does not take a tail from a link.
+// TestConfluenceSitsOutAPause checks that a link does not lose its tail because its goodput falls in a short pause.
 func TestConfluenceSitsOutAPause(t *testing.T) {
 	v := newView(10*mb, huge, link(20*mbit, 20*mbit, 20*ms), link(5*mbit, 5*mbit, 60*ms))
 	c, now := settled(v)
@@ -181,8 +183,8 @@ func TestConfluenceSitsOutAPause(t *testing.T) {
 	}
 }
 
-// TestConfluenceFirstSplit: links whose rates are known from earlier transfers are first asked for bytes in the ratio of these
-// rates, whatever their round trips; the first link has got the first request before the others could be asked.
+// TestConfluenceFirstSplit checks that links whose rates are known from earlier transfers are first asked for bytes in the ratio of
+// these rates, whatever their round-trip times. The first link got the first request before the others could be asked.
 func TestConfluenceFirstSplit(t *testing.T) {
 	for _, links := range [][]schedule.Link{
 		{link(20*mbit, 20*mbit, 20*ms), link(10*mbit, 10*mbit, 20*ms)},

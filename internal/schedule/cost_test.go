@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/scheduletest"
 )
 
-// TestNoAllocations: the views that every scheduler is measured with take Alg3 through each of its ways, and Hedge, too,
-// allocates nothing.
+// TestNoAllocations checks that the views that every scheduler is measured with take Alg3 through each of its paths, and that Hedge
+// does not allocate either.
 func TestNoAllocations(t *testing.T) {
 	rule := map[string]schedule.Rule{"ask": schedule.Window, "tail": schedule.Steal, "idle": schedule.Window}
 	for what, v := range scheduletest.Costly() {

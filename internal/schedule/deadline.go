@@ -3,10 +3,10 @@ package schedule
 import "time"
 
 const (
-	// reserve is how long before its time everything shall be there.
+	// reserve is how long before the deadline everything should have arrived.
 	reserve = 500 * time.Millisecond
 
-	// enough is which part of their goodput the links in use are trusted with when an optional one may sleep again.
+	// enough is the part of the needed links' goodput that is relied on when deciding whether optional links may sleep again.
 	enough = 0.98
 
 	// inHand is how far a stream must be ahead of its player for optional links to sleep.
@@ -16,16 +16,16 @@ const (
 	steadyTime = 3 * time.Second
 )
 
-// Deadline uses optional links only for what the others cannot bring in time (GreenBag, MP-DASH): the last byte within a time, or
-// each byte of a stream when its player needs it. It wakes them when what is left is more than the others bring in the time that
-// is left; they carry at full rate, and sleep again as soon as the others suffice. So the missing part comes at once and early,
-// in one piece if there is room for it.
+// Deadline uses optional links only for bytes that the others cannot deliver in time (GreenBag, MP-DASH): the last byte within a
+// time, or each byte of a stream when its player needs it. It wakes the optional links when the others cannot deliver the rest in
+// the remaining time. The optional links carry at full rate and sleep again as soon as the others suffice. So the missing part
+// arrives at once and early, in one piece if there is room for it.
 //
-// It trusts measured rates: where they vary, it wakes links several times. A deadline that all links together miss is missed.
+// It trusts measured rates: if they vary, it wakes links several times. It misses a deadline that all links together cannot meet.
 type Deadline struct {
-	// Within is the time from the first Spare until the last byte; 0 = there is a Bitrate.
+	// Within is the time from the first call of Spare until the last byte; 0 = Bitrate applies.
 	Within time.Duration
-	// Bitrate is that of a stream in bytes per second, whose player starts after Startup.
+	// Bitrate is the rate in bytes per second of a stream whose player starts after Startup; 0 = Within applies.
 	Bitrate float64
 	Startup time.Duration
 
@@ -35,11 +35,11 @@ type Deadline struct {
 	awake   bool // optional links are in use
 }
 
-// steady is a link with its mean goodput. That of the view follows the last moments, so that each dip would wake a radio.
+// steady is a link with its mean goodput. The View's rate reflects only the last moments, and each of its dips would wake a radio.
 type steady struct {
-	need bool    // it is not optional, or the first request went to it
-	got  int64   // when last sampled
-	rate float64 // in bytes per second; 0 = not known yet
+	need bool    // the link is not optional, or a first request went to it
+	got  int64   // bytes delivered at the last sample
+	rate float64 // mean goodput in bytes per second; 0 = not yet known
 }
 
 // Spare implements Goal.
@@ -67,7 +67,7 @@ func (d *Deadline) Spare(now time.Time, v *View) time.Time {
 		d.awake = true
 	case !measured, room == 0:
 		d.awake = false
-	case d.awake || room >= min(v.Window, v.free())/2: // else it would be woken for small pieces
+	case d.awake || room >= min(v.Window, v.free())/2: // otherwise optional links would wake for small pieces
 		brings := rate * (d.end(v).Sub(now) - reserve).Seconds()
 		if d.awake {
 			brings *= enough
@@ -91,7 +91,7 @@ func (d *Deadline) Spare(now time.Time, v *View) time.Time {
 	return now.Add(reconsiderEvery)
 }
 
-// sample takes the goodput of the links since the last sample.
+// sample updates the goodput of the links from the bytes since the last sample.
 func (d *Deadline) sample(now time.Time, v *View) {
 	took := now.Sub(d.sampled)
 	if took < reconsiderEvery {
@@ -101,7 +101,7 @@ func (d *Deadline) sample(now time.Time, v *View) {
 		l, s := &v.Links[i], &d.links[i]
 		if rate := float64(l.Got-s.got) / took.Seconds(); s.rate == 0 || took >= steadyTime {
 			s.rate = rate
-		} else if l.Running > 0 { // else it has rested meanwhile
+		} else if l.Running > 0 { // otherwise the link was at rest
 			s.rate += (rate - s.rate) * took.Seconds() / steadyTime.Seconds()
 		}
 		s.got = l.Got
@@ -109,7 +109,7 @@ func (d *Deadline) sample(now time.Time, v *View) {
 	d.sampled = now
 }
 
-// asked returns what optional links still have to deliver.
+// asked returns the number of bytes that optional links still have to deliver.
 func (d *Deadline) asked(v *View) (n int64) {
 	for i := range v.Links {
 		if !d.links[i].need {
@@ -119,7 +119,7 @@ func (d *Deadline) asked(v *View) (n int64) {
 	return n
 }
 
-// room returns how many bytes could be asked for now, before the client takes more.
+// room returns how many bytes could be requested now, before the client takes more.
 func (v *View) room() int64 {
 	if r, ok := v.FirstFree(); ok {
 		return min(v.Limit, v.Object.End) - r.Start
@@ -135,7 +135,7 @@ func (d *Deadline) end(v *View) time.Time {
 	return d.began.Add(d.Within)
 }
 
-// late reports whether a stream is hardly ahead of its player.
+// late reports whether a stream is less than inHand ahead of its player.
 func (d *Deadline) late(now time.Time, v *View) bool {
 	playing := now.Sub(d.began) - d.Startup
 	if d.Bitrate == 0 || playing < -inHand {
@@ -144,7 +144,7 @@ func (d *Deadline) late(now time.Time, v *View) bool {
 	return float64(v.front()-v.Object.Start) < min(d.Bitrate*(playing+inHand).Seconds(), float64(v.Object.Len()))
 }
 
-// front returns the first offset that has not come.
+// front returns the first offset that has not arrived.
 func (v *View) front() int64 {
 	front := v.Object.End
 	if len(v.Free) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// play asks a goal every 100 ms about a download of 30 MB whose Wi-Fi brings 375 kB/s, 3 Mbit/s, from a moment on, and LTE 2.5
-// MB/s while it is awake. It returns what the goal said of LTE at some moments.
+// play asks a goal every 100 ms about a download of 30 MB in which Wi-Fi delivers 375 kB/s (3 Mbit/s), and LTE 2.5 MB/s while it is
+// awake. It returns the goal's verdicts on LTE at the given moments.
 func play(t *testing.T, d *schedule.Deadline, at ...time.Duration) (said []schedule.Spared) {
 	t.Helper()
 	const size, wifi, lte, step = 30e6, 375e3, 2.5e6, 100 * time.Millisecond
@@ -33,9 +33,9 @@ func play(t *testing.T, d *schedule.Deadline, at ...time.Duration) (said []sched
 	return said
 }
 
-// A stream of 4 Mbit/s, 500 kB/s, that starts after 2 s ends after 62 s. Wi-Fi brings 375 kB/s * 61.5 s = 23.1 MB of 30 MB, so
-// LTE is woken as soon as that is known, after 0.5 s. It brings the missing 6.9 MB, and 2 % of what Wi-Fi has still to bring, in
-// less than 3 s: with both 2.875 MB/s, 29.8 MB - 2.875 MB/s * t = 0.98 * 0.375 MB/s * (61 s - t) after t = 2.9 s.
+// A stream of 4 Mbit/s, 500 kB/s, that starts after 2 s ends after 62 s. Wi-Fi delivers 375 kB/s * 61.5 s = 23.1 MB of 30 MB, so
+// LTE is woken as soon as that is known, after 0.5 s. It delivers the missing 6.9 MB, and 2 % of the bytes that Wi-Fi still has to
+// deliver, in less than 3 s: with both 2.875 MB/s, 29.8 MB - 2.875 MB/s * t = 0.98 * 0.375 MB/s * (61 s - t) after t = 2.9 s.
 func TestDeadlineWakesAndSleeps(t *testing.T) {
 	said := play(t, &schedule.Deadline{Bitrate: 500e3, Startup: 2 * time.Second}, 0, 400*time.Millisecond, 600*time.Millisecond,
 		3*time.Second, 3800*time.Millisecond, 20*time.Second, 55*time.Second)
@@ -47,7 +47,7 @@ func TestDeadlineWakesAndSleeps(t *testing.T) {
 	}
 }
 
-// 30 MB by 375 kB/s take 80 s.
+// 30 MB at 375 kB/s take 80 s.
 func TestDeadlineWithin(t *testing.T) {
 	for within, want := range map[time.Duration]schedule.Spared{90 * time.Second: schedule.InTime, 70 * time.Second: schedule.NotSpared} {
 		if said := play(t, &schedule.Deadline{Within: within}, time.Second); said[0] != want {

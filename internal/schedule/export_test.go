@@ -1,6 +1,6 @@
 package schedule
 
-// Tuned constants: the tests compute with them rather than repeat them.
+// Tuned constants. The tests compute with them instead of repeating them.
 const (
 	WindowDiv = windowDiv
 	Longest   = longest

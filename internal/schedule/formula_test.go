@@ -7,10 +7,10 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// The vectors: [D] printed in Skjolden 2019, [C] computed from its formulas, [X] a
-// misprint, corrected. Sizes are printed in KB of 1000 bytes, cut off.
+// The vectors: [D] printed in Skjolden 2019, [C] computed from its formulas, [X] a misprint, corrected. Printed sizes are in KB of
+// 1000 bytes, truncated.
 
-// a2 are the inputs of the examples of section 4.3.4: 250,000 KB over two links with 60,000 KBps together.
+// a2 returns the inputs of the examples in section 4.3.4: 250,000 KB over two links with 60,000 KBps together.
 func a2(thr, sum float64) schedule.Params {
 	return schedule.Params{
 		N: 2, Payload: 250_000 * kb, SumBandwidth: 60_000 * kb, Throughput: thr * kb, SumThroughput: sum * kb,
@@ -59,7 +59,7 @@ func TestAlgorithm2(t *testing.T) {
 	})
 }
 
-// a3 are the inputs of the example of section 4.3.5: 1600 and 400 KBps, 20 and 40 ms, 30,000 KBps each.
+// a3 returns the inputs of the example in section 4.3.5: 1600 and 400 KBps, 20 and 40 ms, 30,000 KBps each.
 func a3(thr float64, rtt time.Duration) schedule.Params {
 	p := a2(thr, 2000)
 	p.Bandwidth, p.RTT, p.Floor = 30_000*kb, rtt, 1
@@ -123,7 +123,7 @@ func TestOffload(t *testing.T) {
 			if d := got - float64(tt.want); d < -0.5 || d > 0.5 {
 				t.Fatalf("%.1f, want %d", got, tt.want)
 			}
-			// Both end together: the fast one begins later by delay.
+			// Both end together; the fast one begins later by delay.
 			slowEnd, fastEnd := (float64(tt.left)-got)/slow, got/fast+tt.delay.Seconds()
 			if d := slowEnd - fastEnd; d < -1e-6 || d > 1e-6 {
 				t.Errorf("slow ends after %.4f s, fast after %.4f s", slowEnd, fastEnd)

@@ -9,61 +9,61 @@ import (
 )
 
 const (
-	// settle is how long the links in use carry at most before others may be woken: a rate measured in slow start is too low.
+	// settle is the longest time that the links in use carry before others may be woken: a rate measured in slow start is too low.
 	settle = 500 * time.Millisecond
 
-	// slowStart is how much their rate changes at most between two looks, two round trips apart, where slow start is over: it
-	// doubles in each round trip, in bursts.
+	// slowStart is the largest change of their rate, as a factor, between two samples two round trips apart, once slow start is
+	// over. In slow start the rate doubles in each round trip, in bursts.
 	slowStart = 1.1
 
-	// proof is how long a link carries before it is judged by what it has brought: radios build up for 2.5 s (Skjolden 2019
+	// proof is how long a link carries before it is judged by the bytes that it delivered: radios ramp up for 2.5 s (Skjolden 2019
 	// section 3.1.4).
 	proof = 3 * time.Second
 
-	// reconsiderEvery is the time between two looks at the joules. Rates change slowly.
+	// reconsiderEvery is the time between two decisions by joules. Rates change slowly.
 	reconsiderEvery = 100 * time.Millisecond
 
-	// silentMost is how long silence of all links in use lasts before another is woken. Radios are silent for a moment now and
-	// then, and waking one costs joules.
+	// silentMost is how long all links in use are silent before another is woken. Radios are silent for a moment now and then, and
+	// waking one costs joules.
 	silentMost = time.Second
 
-	// priorRate is the goodput in bytes per second that is assumed for a link without measurements: 30 Mbit/s, above
-	// which a second link is worth its joules (Skjolden 2019 section 7.4.3).
+	// priorRate is the assumed goodput in bytes per second of a link without measurements: 30 Mbit/s, above which a second link is
+	// worth its joules (Skjolden 2019 section 7.4.3).
 	priorRate = 30e6 / 8
 
-	// thrift is how much more than the least joules may be spent on being faster, and how much a change must gain.
+	// thrift is the factor by which a faster set may exceed the least joules, and the factor that a change must gain.
 	thrift = 1.02
 )
 
-// Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first request went to, and
-// when these have shown their rates it chooses, by what is left of the object, the set of links with the least joules, or a
-// faster one that takes 2 % more at most. So no set is better in both. What counts is promotions, the power of transfers and
-// tails of the links with a Radio, and what the device takes meanwhile; links without one take nothing. A link that joins carries
-// without a pause until the end, and sleeps then, unless it brings too little for its joules: that shows after 3 s.
+// Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first requests went to. When
+// these have shown their rates, it chooses, for the rest of the object, the set of links with the least joules, or a faster set
+// that takes at most 2 % more. So no set is better in both. Frugal counts the promotions, transfer power and tails of the links
+// with a Radio, and the power that the device takes meanwhile; links without a Radio take nothing. A link that joins carries
+// without a pause until the end and then sleeps, unless it delivers too little for its joules, which shows after 3 s.
 //
-// It trusts the rates that links have shown, or are remembered for. It wins where a radio is costly, and where objects are small;
-// it never makes a transfer faster.
+// It trusts measured and remembered rates. It wins where a radio is costly and where objects are small; it never makes a transfer
+// faster.
 type Frugal struct {
-	began      time.Time // when the size was known
+	began      time.Time // when the size became known
 	considered time.Time
-	paced      time.Time // when pace was taken
-	pace       float64   // rate of the links in use then
-	steady     bool      // it no longer grows
-	silent     time.Time // since when no link in use is usable; zero = one is
+	paced      time.Time // when pace was sampled
+	pace       float64   // total rate of the links in use then, in bytes per second
+	steady     bool      // pace no longer grows
+	silent     time.Time // start of the time without a usable link in use; zero = one is usable
 	links      []frugalLink
 	order      []int8 // scratch
 }
 
-// frugalLink is a link as Frugal sees it.
+// frugalLink is Frugal's view of a link.
 type frugalLink struct {
-	in     bool      // it is in use
-	usable bool      // when last considered
-	joined time.Time // when it came into use
-	hoped  float64   // its rate as believed then, in bytes per second; 0 = it was in use from the start
-	got    int64     // bytes that it had delivered when the rates were last sampled
-	// Decayed sums of bytes, and of the seconds that it carried: the rate of the view follows the last moments.
+	in     bool      // the link is in use
+	usable bool      // whether the link was usable at the last call
+	joined time.Time // when the link came into use
+	hoped  float64   // rate believed when it joined, in bytes per second; 0 = in use from the start
+	got    int64     // bytes delivered when the rates were last sampled
+	// Decayed sums of the bytes delivered and of the seconds carrying. The View's rate reflects only the last moments.
 	bytes, busy float64
-	alone       float64 // joules of everything that is left over this link alone; scratch
+	alone       float64 // joules to fetch the whole rest over this link alone; scratch
 }
 
 // Spare implements Goal.
@@ -113,10 +113,10 @@ func (f *Frugal) Spare(now time.Time, v *View) time.Time {
 	return f.apply(now, v)
 }
 
-// sparable reports whether a goal may do without the link: it is one of its own kind, and what it costs is known.
+// sparable reports whether a goal may do without the link: the link is optional and its energy cost is known.
 func (l *Link) sparable() bool { return l.Optional && l.Radio != nil }
 
-// hasRoom reports whether a range could be asked for.
+// hasRoom reports whether a range could be requested.
 func (v *View) hasRoom() bool { _, ok := v.FirstFree(); return ok }
 
 // suspects reports whether a link in use may come back soon.
@@ -129,7 +129,7 @@ func (f *Frugal) suspects(v *View) bool {
 	return false
 }
 
-// measured reports whether the links in use have carried for long enough to show their rates.
+// measured reports whether the links in use have carried long enough to show their rates.
 func (f *Frugal) measured(now time.Time, v *View) bool {
 	pace, every := 0.0, reconsiderEvery
 	for i := range v.Links {
@@ -142,7 +142,7 @@ func (f *Frugal) measured(now time.Time, v *View) bool {
 		}
 		pace += l.Rate
 		if every = max(every, 2*l.RTT); l.RTT == 0 {
-			every = settle // it is not known how long a burst takes
+			every = settle // the length of a burst is unknown
 		}
 	}
 	if !f.steady && now.Sub(f.paced) >= every {
@@ -160,7 +160,7 @@ func (f *Frugal) spareOthers(v *View, reason Spared) {
 	}
 }
 
-// apply takes the links out that are not in use.
+// apply takes out the links that are not in use.
 func (f *Frugal) apply(now time.Time, v *View) time.Time {
 	f.spareOthers(v, CostsMore)
 	for i := range v.Links {
@@ -171,8 +171,8 @@ func (f *Frugal) apply(now time.Time, v *View) time.Time {
 	return time.Time{}
 }
 
-// choose sets which links are in use. Candidates are the links in the order of the joules that they would take alone; of these
-// sets, the first, the first two and so on, it takes the fastest of those that are within thrift of the least joules.
+// choose sets which links are in use. It orders the links by the joules that each would take alone. The candidate sets are the
+// first link, the first two, and so on. choose takes the fastest set that is within thrift of the least joules.
 func (f *Frugal) choose(now time.Time, v *View) {
 	f.sample(now, v)
 	f.considered = now
@@ -197,7 +197,7 @@ func (f *Frugal) choose(now time.Time, v *View) {
 		}
 		return 0
 	})
-	fixed := 0 // so many are in every set
+	fixed := 0 // number of links in every set
 	for fixed < len(f.order) && f.links[f.order[fixed]].alone < 0 {
 		fixed++
 	}
@@ -205,7 +205,7 @@ func (f *Frugal) choose(now time.Time, v *View) {
 	for n := take; n <= len(f.order); n++ {
 		least = min(least, f.joules(now, v, left, n))
 	}
-	for n := take; n <= len(f.order); n++ { // longer ones are faster
+	for n := take; n <= len(f.order); n++ { // larger sets are faster
 		if f.joules(now, v, left, n) <= thrift*least {
 			take = n
 		}
@@ -228,7 +228,7 @@ func (f *Frugal) choose(now time.Time, v *View) {
 	}
 }
 
-// sample takes the goodput of the links in use since the last look.
+// sample adds the bytes that the links in use delivered since the last sample.
 func (f *Frugal) sample(now time.Time, v *View) {
 	took := now.Sub(f.considered).Seconds()
 	for i := range f.links {
@@ -241,7 +241,7 @@ func (f *Frugal) sample(now time.Time, v *View) {
 	}
 }
 
-// joules returns what fetching the rest takes over the first n links in order, or over those in use if n is 0.
+// joules returns the joules that fetching the rest takes over the first n links in order, or over those in use if n is 0.
 func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float64) {
 	among := func(k int) bool { return k < n || n == 0 && f.links[f.order[k]].in }
 	rate := 0.0
@@ -263,7 +263,7 @@ func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float
 	return joules
 }
 
-// wake returns the joules of waking a link. One that carries has been woken, and its tail comes in any case.
+// wake returns the joules that waking a link costs. A link that carries is already awake, and its tail follows in any case.
 func (f *Frugal) wake(v *View, link int8) float64 {
 	l := &v.Links[link]
 	if l.Radio == nil || l.Running > 0 {
@@ -272,8 +272,8 @@ func (f *Frugal) wake(v *View, link int8) float64 {
 	return l.Radio.WakeJoules(l.Silent)
 }
 
-// believed returns the goodput that a link is believed to have: what it has brought for a while, before that what was hoped of it
-// when it was woken, if it does not bring more.
+// believed returns the goodput that a link is believed to have, in bytes per second: its average once it has carried for a while;
+// before that, its current rate or the rate expected when it was woken, whichever is higher.
 func (f *Frugal) believed(now time.Time, v *View, link int8) float64 {
 	s := &f.links[link]
 	if s.bytes > 0 && now.Sub(s.joined) >= proof {
@@ -282,7 +282,7 @@ func (f *Frugal) believed(now time.Time, v *View, link int8) float64 {
 	return max(v.Links[link].believed(), s.hoped)
 }
 
-// believed returns the goodput that a link is believed to have.
+// believed returns the goodput that a link is believed to have, in bytes per second.
 func (l *Link) believed() float64 {
 	if l.Rate > 0 {
 		return l.Rate

@@ -20,8 +20,8 @@ func model(t testing.TB, name string) *energy.Radio {
 	return r
 }
 
-// wifiAndLTE is a view of a download with left bytes to go: Wi-Fi carries 2 MB/s, and LTE, asleep, is remembered for 8
-// MB/s.
+// wifiAndLTE returns the view of a download with left bytes to go. Wi-Fi carries 2 MB/s; LTE is asleep and has a remembered rate of
+// 8 MB/s.
 func wifiAndLTE(t testing.TB, left int64) *schedule.View {
 	return &schedule.View{
 		Object: rng(0, left), Limit: left, Window: left, Free: []segment.Range{rng(256<<10, left)},
@@ -33,8 +33,8 @@ func wifiAndLTE(t testing.TB, left int64) *schedule.View {
 	}
 }
 
-// spared returns what a goal says of each link, now and after it has seen the same view for a while: goals look at the joules
-// after 0.5 s, and judge links that they have woken after 3 s.
+// spared returns a goal's verdict on each link, now and after it has seen the same view for a while: goals consider the joules
+// after 0.5 s, and judge the links that they woke after 3 s.
 func spared(g schedule.Goal, v func() *schedule.View) (first, later []schedule.Spared) {
 	for _, now := range []time.Duration{0, 200 * time.Millisecond, time.Second, 4 * time.Second} {
 		x := v()
@@ -53,14 +53,14 @@ func spared(g schedule.Goal, v func() *schedule.View) (first, later []schedule.S
 	return first, later
 }
 
-// Wi-Fi at -60 dBm takes 0.2812 W, LTE at -100 dBm 1.5355 W, the device 0.7 W beside them. M megabytes take
+// Wi-Fi at -60 dBm takes 0.2812 W, LTE at -100 dBm 1.5355 W, the device an additional 0.7 W. M megabytes take
 //
 //	by Wi-Fi      0.9812 W * M/2 s = 0.49060 M joules
 //	by both       0.36 + 1.65544 J for waking LTE and its tail, 2.5167 W * M/10 s = 2.01544 + 0.25167 M
 //	by LTE        2.01544 + 2.2355 W * M/8 s = 2.01544 + 0.27944 M
 //
-// Both may take 2 % more than Wi-Fi alone: 2.01544 + 0.25167 M <= 1.02 * 0.49060 M from M = 8.103 on. Both take less than LTE
-// alone always.
+// Both may take 2 % more than Wi-Fi alone: 2.01544 + 0.25167 M <= 1.02 * 0.49060 M from M = 8.103 on. Both always take less than
+// LTE alone.
 func TestFrugalBreakEven(t *testing.T) {
 	for left, want := range map[int64]schedule.Spared{
 		1e6: schedule.CostsMore, 4e6: schedule.CostsMore, 8.05e6: schedule.CostsMore, 8.15e6: schedule.NotSpared, 100e6: schedule.NotSpared,
@@ -87,8 +87,8 @@ func TestFrugal(t *testing.T) {
 		{"what LTE costs is not known", func(v *schedule.View) { v.Limit, v.Links[1].Radio = v.Free[0].Start, nil }, [2]schedule.Spared{}},
 		{"another download uses LTE", func(v *schedule.View) { v.Free[0].End, v.Links[1].Silent = 6e6, 10*time.Millisecond }, [2]schedule.Spared{}},
 		{"few bytes are left", func(v *schedule.View) { v.Free[0].End = 6e6 }, [2]schedule.Spared{1: schedule.CostsMore}},
-		// Nothing is known of LTE: 30 Mbit/s are assumed, 3.75 MB/s. 98 % of 30 MB by Wi-Fi are 14.7 J; both 2.01544 + 2.5167 W *
-		// 30/5.75 s = 15.1 J, more than 102 % of it; of 100 MB 49.06 and 45.8 J.
+		// LTE is unknown: 30 Mbit/s (3.75 MB/s) are assumed. 98 % of 30 MB by Wi-Fi are 14.7 J; both 2.01544 + 2.5167 W * 30/5.75 s
+		// = 15.1 J, more than 102 % of it; of 100 MB 49.06 and 45.8 J.
 		{"an unknown rate, 30 MB", func(v *schedule.View) { v.Free[0].End, v.Links[1].Rate, v.Links[1].Recalled = 30e6, 0, false }, [2]schedule.Spared{1: schedule.CostsMore}},
 		{"an unknown rate, 100 MB", func(v *schedule.View) { v.Links[1].Rate, v.Links[1].Recalled = 0, false }, [2]schedule.Spared{}},
 		// By both 2.5167 W * 100/8.2 s = 30.7 J, by LTE alone 2.2355 W * 100/8 s = 27.9 J.
@@ -108,7 +108,7 @@ func TestFrugal(t *testing.T) {
 	}
 }
 
-// It decides as soon as the rate of the links in use no longer grows, after 0.5 s in any case.
+// Frugal decides as soon as the rate of the links in use no longer grows, and after 0.5 s in any case.
 func TestFrugalDecidesEarly(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -137,8 +137,8 @@ func TestFrugalDecidesEarly(t *testing.T) {
 	}
 }
 
-// LTE about which nothing is known is believed to have 30 Mbit/s, 3.75 MB/s, and woken for 100 MB. It is judged after 3 s, by what it
-// has brought meanwhile: 2.5167 W / (2 + x) MB/s by both against 0.9812 W / 2 MB/s by Wi-Fi alone are equal at x = 3.13 MB/s, and
+// An unknown LTE link is assumed to have 30 Mbit/s (3.75 MB/s) and is woken for 100 MB. It is judged after 3 s, by the bytes that
+// it delivered meanwhile: 2.5167 W / (2 + x) MB/s by both against 0.9812 W / 2 MB/s by Wi-Fi alone are equal at x = 3.13 MB/s, and
 // 2 % less at 3.03. A slow start and a dip do not send it to sleep.
 func TestFrugalJudges(t *testing.T) {
 	for brings, want := range map[float64]schedule.Spared{1e6: schedule.CostsMore, 2.9e6: schedule.CostsMore, 3.5e6: schedule.NotSpared, 8e6: schedule.NotSpared} {
@@ -150,7 +150,7 @@ func TestFrugalJudges(t *testing.T) {
 			v.Links[0].Got, v.Links[0].RTT = int64(wifi), 20*time.Millisecond
 			l := &v.Links[1]
 			l.Rate, l.Recalled = 0, false
-			if now > 300*time.Millisecond { // woken at 100 ms, it has sent a request
+			if now > 300*time.Millisecond { // woken at 100 ms; it sent a request
 				rate := brings
 				if now < 500*time.Millisecond || now > 4800*time.Millisecond {
 					rate = 0.1e6
@@ -175,7 +175,7 @@ func TestFrugalJudges(t *testing.T) {
 	}
 }
 
-// A link in use that is silent is given a second before another is woken; one that is lost is not.
+// A silent link in use gets a second before another is woken; a lost one does not.
 func TestFrugalSilence(t *testing.T) {
 	for _, suspect := range []bool{true, false} {
 		var f schedule.Frugal
@@ -197,8 +197,8 @@ func TestFrugalSilence(t *testing.T) {
 	}
 }
 
-// Whatever the view, a goal takes links out and changes nothing else, and leaves one if any can be used, at the latest after a
-// second.
+// Whatever the view, a goal only takes links out and changes nothing else, and leaves at least one usable link, if there is one,
+// after a second at the latest.
 func TestFrugalLeavesSomething(t *testing.T) {
 	wifi, lte := model(t, "galaxy-s3/wifi"), model(t, "galaxy-s3/lte")
 	for seed := range uint64(2000) {
@@ -237,7 +237,7 @@ func everyGoal(f func(name string, g schedule.Goal)) {
 	f("bitrate", &schedule.Deadline{Bitrate: 1e6, Startup: 2 * time.Second})
 }
 
-// TestGoalsAllocateNothing: a goal's decision allocates nothing. BenchmarkGoal has its time.
+// TestGoalsAllocateNothing checks that a goal's decision does not allocate. BenchmarkGoal measures its time.
 func TestGoalsAllocateNothing(t *testing.T) {
 	everyGoal(func(name string, g schedule.Goal) {
 		v := wifiAndLTE(t, 100e6)
@@ -252,7 +252,7 @@ func TestGoalsAllocateNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkGoal looks at the joules, the bytes or the time again in each decision.
+// BenchmarkGoal reconsiders the joules, the bytes or the time in each decision.
 func BenchmarkGoal(b *testing.B) {
 	everyGoal(func(name string, g schedule.Goal) {
 		b.Run(name, func(b *testing.B) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Goal decides which links a transfer does not use, whatever scheduler divides the ranges among the others. It may keep state;
+// Goal decides which links a transfer leaves unused. Any scheduler can divide the ranges among the others. A Goal may keep state;
 // it is not safe for concurrent use. The goal "fastest" is nil: all links are used.
 type Goal interface {
-	// Spare takes links out of v, as if no new ranges could be asked of them: Usable is false then, and Spared says why. It
-	// returns when to ask again if nothing happens before; zero = never.
+	// Spare takes links out of v, as if no new ranges could be requested on them: it clears Usable and sets Spared to the reason.
+	// It returns when to call it again if nothing happens before; zero = never.
 	Spare(now time.Time, v *View) time.Time
 }
 
@@ -24,10 +24,10 @@ const (
 	CheapestGoal = "cheapest"
 )
 
-// DefaultPerPercent is the PerPercent of Cheapest if nothing else is said.
+// DefaultPerPercent is the default PerPercent of Cheapest.
 const DefaultPerPercent = 1 << 20
 
-// NewGoal returns a new goal for one transfer; nil for "fastest".
+// NewGoal returns a new goal for one transfer, or nil for "fastest".
 func NewGoal(name string) (Goal, error) {
 	switch name {
 	case Fastest:
@@ -46,12 +46,12 @@ type Spared uint8
 // The reasons.
 const (
 	NotSpared  Spared = iota
-	TooEarly          // it is not known yet what the links in use can do
+	TooEarly          // it is not yet known what the links in use can deliver
 	NoRoom            // the reorder window is full, or the client does not read faster: another link would not help
-	CostsMore         // in joules, than it saves
+	CostsMore         // costs more joules than it saves
 	JustSilent        // the links in use are silent, but not for long
 	InTime            // the links in use will be in time without it
-	CostsMoney        // more metered bytes than its speed may cost
+	CostsMoney        // would use more metered bytes than its speed is worth
 )
 
 var sparedNames = [...]string{"", "too_early", "no_room", "costs_more", "just_silent", "in_time", "costs_money"}
@@ -63,7 +63,7 @@ func (v *View) spare(link int8, reason Spared) {
 	v.Links[link].Usable, v.Links[link].Spared = false, reason
 }
 
-// left returns how many bytes are still to come.
+// left returns the number of bytes that have not arrived.
 func (v *View) left() (n int64) {
 	n = v.free()
 	for i := range v.Attempts {

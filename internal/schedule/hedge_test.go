@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// silent is a view in which link 0 fell silent at the next offset, owing [1 MB, 3 MB); all else is asked for.
+// silent returns a view in which link 0 fell silent at the next offset, owing [1 MB, 3 MB); all other bytes are requested.
 func silent() *schedule.View {
 	v := newView(100*mb, 16*mib, link(4*mb, 4*mb, 20*ms), link(2*mb, 2*mb, 20*ms), link(1*mb, 1*mb, 20*ms))
 	a := ask(v, 0, rng(0, 3*mb), 1*mb)
@@ -78,7 +78,7 @@ func TestHedge(t *testing.T) {
 	})
 	t.Run("what is nearest the next offset comes first", func(t *testing.T) {
 		v := silent()
-		v.Free = []segment.Range{rng(2*mb, 2*mb+1)} // free, but behind the owed bytes
+		v.Free = []segment.Range{rng(2*mb, 2*mb+1)} // free bytes, but behind the owed bytes
 		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+120_000)))
 		no(t, v, rng(2*mb+1, 3*mb)) // free bytes before it need no second copy
 	})
@@ -128,7 +128,7 @@ func TestHedge(t *testing.T) {
 		ask(v, 1, rng(3*mb, 4*mb), 3*mb) // 500 ms
 		ask(v, 2, rng(4*mb, 5*mb), 4*mb) // 1 s
 		busy(t, v, start.Add(500*ms-20*ms-schedule.Lead))
-		v.Links[1].Rate = 0 // nobody knows when it will be done
+		v.Links[1].Rate = 0 // the end of its ranges is unknown
 		busy(t, v, start.Add(1000*ms-20*ms-schedule.Lead))
 		v.Links[2].Usable = false
 		busy(t, v, time.Time{})

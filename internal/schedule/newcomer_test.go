@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNewcomer adds the scheduler that docs/SCHEDULERS.md shows, a file and a line of the registry, and puts it to the tests
-// that every scheduler passes, in a build of its own.
+// TestNewcomer adds the scheduler shown in docs/SCHEDULERS.md, which is a file and a line in the registry, and runs the tests of
+// every scheduler on it, in a separate build.
 func TestNewcomer(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "android" || os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("builds the package, with the Go tool")

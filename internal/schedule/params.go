@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Params are the inputs of the formulas of Skjolden 2019 section 4.3 for one link x. Bytes, bytes per second.
+// Params are the inputs to the formulas of Skjolden 2019 section 4.3 for one link x, in bytes and bytes per second.
 type Params struct {
-	N                         int   // links
+	N                         int   // number of links
 	Payload                   int64 // P
 	Throughput, SumThroughput float64
 	Bandwidth, SumBandwidth   float64
 	RTT                       time.Duration
 	Floor                     float64 // floor in BDP: 1 in the paper
-	Padding                   float64 // f; 0 is taken as 1
+	Padding                   float64 // f; 0 means 1
 }
 
-// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr). Nothing bounds it, as printed: where the links are
-// faster than their bandwidths say, the shares add up to more than P/n. With bandwidths that are peaks they never do.
+// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr). As printed, it has no upper bound: if the links are
+// faster than their bandwidths say, the shares add up to more than P/n. If the bandwidths are peaks, they never do.
 func (p Params) Share() int64 {
 	if p.SumBandwidth <= 0 || p.SumThroughput <= 0 {
 		return 0
@@ -43,8 +43,8 @@ func (p Params) Size() (int64, Rule) {
 	return size, Share
 }
 
-// Params returns the inputs of the formulas for link i and a payload. The bandwidth of a link is the peak that it has shown:
-// Skjolden 2019 set constants (sections 8.2.2 and 9.3).
+// Params returns the inputs to the formulas for link i and a payload. The bandwidth of a link is its observed peak; Skjolden 2019
+// used constants (sections 8.2.2 and 9.3).
 func (v *View) Params(i int8, payload int64) Params {
 	p := Params{Payload: payload}
 	for j := range v.Links {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// registry names the schedulers of this package. Those of package literature have a registry there.
+// registry lists the schedulers of this package. Package literature has its own registry.
 var registry = []struct {
 	name string
 	make func() Scheduler

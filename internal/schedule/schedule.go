@@ -7,9 +7,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Scheduler decides for one transfer. It may keep state; it is not safe for concurrent use.
+// Scheduler makes the decisions for one transfer. It may keep state; it is not safe for concurrent use.
 type Scheduler interface {
-	// Next returns the next step. v is valid during the call only.
+	// Next returns the next decision. v is valid only during the call.
 	Next(now time.Time, v *View) Decision
 }
 
@@ -20,8 +20,8 @@ type View struct {
 	Limit    int64         // first offset beyond the reorder window: no range may begin there or later
 	Window   int64         // size of the reorder window in bytes
 	Free     []segment.Range
-	Attempts []Attempt // running, in the order in which they were asked
-	Links    []Link    // by index
+	Attempts []Attempt // running attempts, in the order of their requests
+	Links    []Link    // the links, by index
 }
 
 // Attempt is one fetch of a range on one link.
@@ -29,50 +29,50 @@ type Attempt struct {
 	ID      uint32
 	Link    int8
 	Hedge   bool          // a second copy of another attempt's bytes
-	Stolen  bool          // its tail is being moved to another link
-	Hedged  bool          // another attempt fetches some of it, too: no third one may
-	HasHead bool          // a valid head has come: bytes follow
-	Range   segment.Range // wanted part of it
+	Stolen  bool          // its tail is moving to another link
+	Hedged  bool          // another attempt also fetches part of it: a third one may not
+	HasHead bool          // a valid head has arrived: bytes follow
+	Range   segment.Range // the bytes wanted from it
 	Cursor  int64         // next offset it will deliver
 	Asked   time.Time     // when the request was sent
-	Last    time.Time     // when the last byte came, zero before
+	Last    time.Time     // when the last byte arrived; zero = none yet
 	Silent  bool          // bytes are overdue
-	Blocked bool          // it may not read on: the window is full
+	Blocked bool          // it must not read further: the window is full
 }
 
-// Left returns the bytes it has still to deliver.
+// Left returns the number of bytes that the attempt still has to deliver.
 func (a *Attempt) Left() int64 { return a.Range.End - a.Cursor }
 
-// Link is a link as a transfer sees it.
+// Link is a transfer's view of a link.
 type Link struct {
-	Usable   bool          // new ranges may be asked of it
-	Suspect  bool          // bytes are overdue; it is not Usable then
-	CanAsk   bool          // a request can leave now, on a connection that is open or that may be opened
-	Blocked  bool          // all that runs on it waits for the next offset to move on; CanAsk then means a further connection
+	Usable   bool          // new ranges may be requested on it
+	Suspect  bool          // bytes are overdue; the link is then not Usable
+	CanAsk   bool          // a request can be sent now, on an open connection or one that may be opened
+	Blocked  bool          // all its attempts wait for the next offset to advance; CanAsk then means another connection
 	Running  int           // attempts on it
 	Asked    int64         // bytes that it still has to deliver
 	Got      int64         // bytes that it delivered
 	Rate     float64       // goodput in bytes per second, 0 = unknown
-	Recalled bool          // Rate is that of earlier transfers: this one has not shown its own yet
-	Peak     float64       // its windowed maximum
-	RTT      time.Duration // round trip without load, 0 = unknown
-	Think    time.Duration // part of RTT that the origin needs before an answer
-	Delay    time.Duration // of an answer under the load of a moment ago, by PING or the kernel; 0 = unknown or idle
+	Recalled bool          // Rate comes from earlier transfers: this one has not measured its own yet
+	Peak     float64       // windowed maximum of Rate
+	RTT      time.Duration // round-trip time without load; 0 = unknown
+	Think    time.Duration // part of RTT that the origin spends before it answers
+	Delay    time.Duration // recent delay of an answer under load, from PING or the kernel; 0 = unknown or idle
 
-	// For goals.
+	// Fields for goals.
 	Optional bool          // the goal may do without it
-	Radio    *energy.Radio // what it costs; nil = not known, or nothing
-	Silent   time.Duration // since its last byte, of whatever transfer
-	Spared   Spared        // the goal does without it: it is not Usable
+	Radio    *energy.Radio // its energy cost; nil = unknown or none
+	Silent   time.Duration // time since its last byte, in any transfer
+	Spared   Spared        // why the goal does without it; the link is then not Usable
 }
 
-// Verb is the kind of a step.
+// Verb is the kind of a decision.
 type Verb uint8
 
 // The verbs.
 const (
-	Wait  Verb = iota // nothing, until the next event or Until
-	Fetch             // ask Link for Range
+	Wait  Verb = iota // do nothing until the next event or Until
+	Fetch             // request Range on Link
 	Open              // open a connection on Link, so that it is warm when needed
 )
 
@@ -82,10 +82,10 @@ type Rule uint8
 // The reasons.
 const (
 	NothingToDo Rule = iota
-	First            // nothing is known of the link: a first range
+	First            // a first range: nothing is known about the link
 	Share            // the link's share of the rest
 	Floor            // the share was less than the link has in flight
-	Window           // cut down to the link's share of the reorder window
+	Window           // limited to the link's share of the reorder window
 	Rest             // the remainder was not worth another request
 	Steal            // took the tail of a slower link's range
 	Oversize         // cut a range that is far longer than its link's share
@@ -94,9 +94,9 @@ const (
 	Warm             // a connection for later
 	Piece            // a range of fixed length
 	Half             // the link's part of the bytes in the window
-	Measuring        // waits until every link is measured
+	Measuring        // waits until every link has been measured
 	OtherLink        // waits because another link is the one to use
-	Ahead            // asked before the size of the object is known
+	Ahead            // requested before the size of the object is known
 )
 
 var ruleNames = [...]string{
@@ -111,13 +111,14 @@ type Decision struct {
 	Do    Verb
 	Link  int8
 	Range segment.Range
-	From  uint32 // attempt whose tail (or, with Hedge, copy) Range is; 0 = Range is free
+	From  uint32 // attempt whose tail Range is (or, with Hedge, whose bytes Range copies); 0 = Range is free
 	Hedge bool   // From continues; the first copy of each byte counts
 	Until time.Time
 	Rule  Rule
 }
 
-// wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.
+// wait returns the decision of a scheduler that has nothing to do. A scheduler that leaves a link idle although it could fetch
+// something also sets Rule.
 func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
 
 // Earlier returns the earlier of two times; zero means none, as in Decision.Until.
@@ -128,7 +129,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// FirstFree returns the first free range that begins inside the window.
+// FirstFree returns the first free range, if it begins inside the window.
 func (v *View) FirstFree() (segment.Range, bool) {
 	if len(v.Free) == 0 || v.Free[0].Start >= v.Limit {
 		return segment.Range{}, false
@@ -136,7 +137,7 @@ func (v *View) FirstFree() (segment.Range, bool) {
 	return v.Free[0], true
 }
 
-// free returns the number of bytes that nobody asked for.
+// free returns the number of bytes that have not been requested.
 func (v *View) free() (n int64) {
 	for _, r := range v.Free {
 		n += r.Len()
@@ -155,7 +156,7 @@ func (v *View) Best() int8 {
 	return b
 }
 
-// Newest returns the attempt on link that was asked last, nil if there is none.
+// Newest returns the most recently requested attempt on link, or nil if there is none.
 func (v *View) Newest(link int8) *Attempt {
 	for i := len(v.Attempts) - 1; i >= 0; i-- {
 		if a := &v.Attempts[i]; a.Link == link {

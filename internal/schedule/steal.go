@@ -9,9 +9,9 @@ import (
 // StealMin is the shortest tail that is worth stealing, in bytes.
 const StealMin = 32 << 10
 
-// StealTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
-// so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
-// (a negative share means that moving costs more than it brings).
+// StealTail gives link i, which is about to fall idle with nothing left to request, the tail of the range that will end last, so
+// that both links end together. It is the offload form of Nikravesh 2018 equation 6.1, with a guard that the paper leaves out: a
+// negative share means that moving the tail costs more than it gains.
 func StealTail(v *View, i int8) (Decision, bool) {
 	fast := &v.Links[i]
 	if fast.Rate <= 0 {
@@ -38,7 +38,7 @@ func StealTail(v *View, i int8) (Decision, bool) {
 	}
 	n := min(int64(moved), from.Left())
 	if from.Left()-n < StealMin && !from.HasHead {
-		n = from.Left() // nothing of it has come: take all of it
+		n = from.Left() // none of it has arrived: take all of it
 	}
 	r := segment.Range{Start: from.Range.End - n, End: from.Range.End}
 	if r.Empty() || r.Start >= v.Limit {
@@ -47,18 +47,18 @@ func StealTail(v *View, i int8) (Decision, bool) {
 	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Rule: Steal}, true
 }
 
-// Offload returns how many of the left bytes that the slow link still lacks the fast link should take over, so that both
-// end together, when its request takes delay to bear fruit; rates in bytes per second. It may be negative.
+// Offload returns how many of the left bytes of the slow link should move to the fast link so that both end together, if the fast
+// link's request takes effect after delay. Rates are in bytes per second. The result may be negative.
 func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 	return (float64(left)*fast - fast*slow*delay.Seconds()) / (fast + slow)
 }
 
-// stealOversize gives link i a range out of one that another link fetches and that reaches far beyond that link's share: the
-// client's own GET, asked for before anything was known. The cut lies far enough ahead for the other link to open a
-// connection for its next range, since the rest of such an answer can only be thrown away.
+// stealOversize gives link i a part of a range that another link fetches and that reaches far beyond that link's share: the
+// client's own GET, sent before anything was known. The cut lies far enough ahead for the other link to open a connection for its
+// next range, since the rest of such an answer can only be discarded.
 func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule)) (Decision, bool) {
 	far := int64(4)
-	if v.Links[i].Rate == 0 { // StealTail cannot judge a link that nothing is known about
+	if v.Links[i].Rate == 0 { // StealTail cannot judge an unmeasured link
 		far = 2
 	}
 	for k := range v.Attempts {

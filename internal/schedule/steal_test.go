@@ -6,8 +6,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// atTheEnd is a view with nothing left to ask for: link 1 at 5 Mbit/s still lacks left bytes, link 0 at 10 Mbit/s is
-// idle and takes 0.3 s to answer (the vectors of TestOffload).
+// atTheEnd returns a view with nothing left to request. Link 1, at 5 Mbit/s, still has to deliver left bytes; link 0, at 10 Mbit/s,
+// is idle and takes 0.3 s to answer (the vectors of TestOffload).
 func atTheEnd(left int64) *schedule.View {
 	v := newView(10*mb, huge, link(10*mbit, 10*mbit, 300*ms), link(5*mbit, 5*mbit, 60*ms))
 	ask(v, 1, rng(5*mb, 10*mb), 10*mb-left)
@@ -64,7 +64,7 @@ func TestTail(t *testing.T) {
 		take(v, v.Object)
 		expect(t, guarded(v), tailOf(0, 1, end-400_000, end))
 	})
-	t.Run("never what was delivered", func(t *testing.T) { // the link lacks more than its newest range does
+	t.Run("never what was delivered", func(t *testing.T) { // the link owes more than its newest range does
 		v := newView(10*mb, huge, link(10*mb, 10*mb, 10*ms), link(1*mb, 1*mb, 10*ms))
 		ask(v, 1, rng(0, 4*mb), 0)
 		ask(v, 1, rng(4*mb, 5*mb), 4*mb+300_000)
@@ -144,7 +144,7 @@ func TestOversize(t *testing.T) {
 		if d.Rule != schedule.Oversize || d.Link != 1 || d.From != 1 || d.Hedge {
 			t.Fatal(show(d))
 		}
-		// Time to connect again and ask: three round trips and 100 ms.
+		// Time to connect again and send a request: three round trips and 100 ms.
 		if ahead := d.Range.Start - 1*mb; ahead < 1_600_000 || d.Range.Len() != schedule.FirstSize {
 			t.Errorf("%d bytes ahead, %d long", ahead, d.Range.Len())
 		}

@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it is asked in the
-	// same event, or when the hedge of other bytes is through.
+	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it gets a request in the
+	// same event, or when the hedge of other bytes ends.
 	idleMost = 100 * time.Millisecond
 
-	// drainMost is how much of an answer may be read and discarded rather than its connection closed, beside one round trip.
+	// drainMost is how many bytes of an answer may be read and discarded instead of closing its connection, in addition to one
+	// round trip.
 	drainMost = 64 << 10
 
-	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many, or spotLeast for each link if that is
-	// more, and spotAgain for checks that are repeated.
+	// spotShare bounds the bytes that are fetched twice for spot checks: one in spotShare bytes, or spotLeast for each link if that
+	// is more, plus spotAgain for repeated checks.
 	spotShare = 2000
 	spotLeast = 64
 	spotAgain = 4 << 10
 
-	// verifyMost bounds the bytes that are fetched at the end to verify a link that no spot check has proven.
+	// verifyMost bounds the bytes that are fetched at the end to verify a link that no spot check has verified.
 	verifyMost = 8 << 10
 )
 
-// errMixed is the worst that can happen where a link lies.
+// errMixed reports the worst result of a lying link.
 var errMixed = errors.New("the client got bytes of two objects")
 
-// audit keeps an account of its own, so that the machine's is not its own judge.
+// audit keeps a separate account, so that the machine does not judge itself.
 type audit struct {
 	w        *world
 	got      segment.Set // wanted bytes that were read
-	lies     segment.Set // those of them that came over a link that lies
-	sent     [2]int64    // bytes delivered: true ones, and lies
-	compared int64       // bytes of prefixes, which are read for spot checks
-	verified int64       // bytes of requests that fetch nothing else
-	silent   []bool      // links that the machine called silent
+	lies     segment.Set // wanted bytes that arrived over a link that lies
+	sent     [2]int64    // delivered bytes: true ones, and lies
+	compared int64       // bytes of prefixes, which are fetched for spot checks
+	verified int64       // compared bytes in requests that fetch nothing else
+	silent   []bool      // links that the machine reported as silent
 	idle     []time.Duration
-	copied   int64 // asked for although an attempt still fetched it: the bound of the waste
-	drained  int64 // read although nobody wanted it any more
+	copied   int64 // bytes requested although an attempt was still fetching them: the bound of the waste
+	drained  int64 // bytes read although they were no longer wanted
 	fastest  []float64
 }
 
@@ -62,7 +63,7 @@ func (a *audit) failf(format string, args ...any) {
 	}
 }
 
-// running calls f for each request that was made and not answered to its end, with the part that is still wanted.
+// running calls f for each request that has not been answered completely, with the part that is still wanted.
 func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	for _, c := range a.w.conns {
 		for _, k := range c.asks {
@@ -74,11 +75,11 @@ func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	}
 }
 
-// asked judges a request before it is made: a byte that another attempt still fetches may be asked for a second time if
-// its link is silent, or to move it to another link; never for a third time.
+// asked checks a request before it is made. A byte that another attempt still fetches may be requested a second time if its link is
+// silent, or to move it to another link, but never a third time.
 func (a *audit) asked(do transfer.Action, want segment.Range) {
 	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown {
-		return // restart continuation asks again by design; the first request may go out over every link
+		return // restart continuation requests again by design; the first request may be sent over every link
 	}
 	a.fits(do)
 	var once segment.Set
@@ -104,8 +105,8 @@ func (a *audit) asked(do transfer.Action, want segment.Range) {
 	})
 }
 
-// fits judges a request over HTTP/2: all of its answer may have to be held, so it must lie within the grant. Ranges that are
-// moved from another link or fetched twice were requested before.
+// fits checks a request over HTTP/2: its whole answer may have to be held, so it must lie within the grant. Ranges that are moved
+// from another link or fetched twice were requested before.
 func (a *audit) fits(do transfer.Action) {
 	switch do.Rule {
 	case schedule.HedgeCopy, schedule.Steal, schedule.Oversize:
@@ -117,7 +118,7 @@ func (a *audit) fits(do transfer.Action) {
 	}
 }
 
-// copies accounts for second copies that the start made: attempts at the first request that run side by side.
+// copies accounts for second copies made at the start: concurrent attempts at the first request.
 func (a *audit) copies() {
 	var once segment.Set
 	a.running(func(_ *ask, owes segment.Range) {
@@ -125,7 +126,7 @@ func (a *audit) copies() {
 	})
 }
 
-// read takes n bytes that came for k.
+// read accounts for n bytes that arrived for k.
 func (a *audit) read(k *ask, n int64) {
 	prefix := min(n, max(0, k.want-k.cursor))
 	if a.compared += prefix; k.want == k.r.End {
@@ -157,7 +158,7 @@ func (a *audit) read(k *ask, n int64) {
 	}
 }
 
-// forget takes note that bytes must be fetched again.
+// forget records that bytes must be fetched again.
 func (a *audit) forget(r segment.Range) {
 	if head := max(a.w.offset, a.w.given); r.Start < head {
 		a.failf("%v is to be fetched again, but the client has the bytes before %d", r, head)
@@ -166,7 +167,7 @@ func (a *audit) forget(r segment.Range) {
 	a.lies.Remove(r)
 }
 
-// delivered takes n bytes that the client got from the next offset on.
+// delivered accounts for n bytes that the client got from offset head on.
 func (a *audit) delivered(head, n int64) {
 	lies := a.lies.Overlap(segment.Range{Start: head, End: head + n})
 	a.sent[0] += n - lies
@@ -176,7 +177,7 @@ func (a *audit) delivered(head, n int64) {
 	}
 }
 
-// event judges the links after an event.
+// event checks the links after an event.
 func (a *audit) event() {
 	w := a.w
 	if w.spec.Scheduler == "single" || w.state().Size == transfer.Unknown || w.spec.Restart || w.spec.Background {
@@ -195,7 +196,7 @@ func (a *audit) event() {
 		}
 		switch {
 		case w.said.last.Do == schedule.Wait && w.said.last.Rule != schedule.NothingToDo:
-			a.idle[i] = -1 // for a reason that the scheduler states
+			a.idle[i] = -1 // the scheduler states a reason
 		case room.Empty() || room.Len() <= a.full() && room.End < w.spec.Size:
 			a.idle[i] = -1 // the window is full or nothing is free
 		case a.idle[i] < 0:
@@ -206,7 +207,7 @@ func (a *audit) event() {
 	}
 }
 
-// full returns the room at which a window is full: that of a client that takes its time is filled in one go.
+// full returns the room in bytes at which a window counts as full: the window of a slow client is filled in one go.
 func (a *audit) full() int64 {
 	if a.w.spec.Client > 0 {
 		return a.w.state().Window / 2
@@ -214,7 +215,7 @@ func (a *audit) full() int64 {
 	return a.w.state().Window/4 - 1
 }
 
-// room returns the part of the window behind the first byte that nobody fetches; empty if somebody fetches every byte.
+// room returns the part of the window that starts at the first byte that no link fetches; it is empty if every byte is fetched.
 func (a *audit) room() segment.Range {
 	w := a.w
 	have := segment.Set{}
@@ -229,7 +230,7 @@ func (a *audit) room() segment.Range {
 	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.offset+w.state().Window))}
 }
 
-// ended judges the whole run.
+// ended checks the whole run.
 func (a *audit) ended() {
 	if a.w.err == nil && a.sent[0] > 0 && a.sent[1] > 0 {
 		a.w.err = fmt.Errorf("at %v: %d bytes of one and %d of the other: %w", a.w.now, a.sent[0], a.sent[1], errMixed)

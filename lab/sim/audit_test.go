@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSameLog: the same Spec gives the same event log.
+// TestSameLog checks that the same Spec gives the same event log.
 func TestSameLog(t *testing.T) {
 	for seed := range uint64(50) {
 		var logs [2][]string
@@ -23,7 +23,7 @@ func TestSameLog(t *testing.T) {
 	}
 }
 
-// TestWaste: on links that are well, second copies come only from moving tails.
+// TestWaste checks that, on links without faults, second copies come only from moving tails.
 func TestWaste(t *testing.T) {
 	for _, first := range []int64{0, 256 << 10} {
 		for name, links := range map[string][]Link{
@@ -35,14 +35,14 @@ func TestWaste(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Waste > 20e6*15/1000 { // the part of the client's own GET that is in flight and in the queue is read for nothing
+			if r.Waste > 20e6*15/1000 { // the part of the client's own GET that is in flight and in the queue is read and discarded
 				t.Errorf("%s, first %d: %d bytes of waste", name, first, r.Waste)
 			}
 		}
 	}
 }
 
-// TestBlackhole: one of two equal links swallows all from 2 s on, and returns 3 s later.
+// TestBlackhole drops all bytes on one of two equal links from 2 s to 5 s.
 func TestBlackhole(t *testing.T) {
 	for _, off := range []What{Blackhole, Gone} {
 		links := []Link{{Rate: 20 * mbit, RTT: 20e6}, {Rate: 20 * mbit, RTT: 20e6}}
@@ -57,14 +57,14 @@ func TestBlackhole(t *testing.T) {
 		if r.Waste > 1e6 { // 200 ms of goodput outstanding, at most twice
 			t.Errorf("event %d: %d bytes of waste", off, r.Waste)
 		}
-		// 5 MB in the first 2 s, and again a share of the bytes after 5 s and the probe's delay.
+		// 5 MB in the first 2 s, and again a share of the bytes from 5 s on, plus the probe's delay.
 		if r.Bytes[1] < 10e6 {
 			t.Errorf("event %d: only %d bytes over the link that came back", off, r.Bytes[1])
 		}
 	}
 }
 
-// TestBothDark: promise 2: both links gone for 5 s; bytes flow within 3 s of the return.
+// TestBothDark checks promise 2: after both links were gone for 5 s, bytes flow within 3 s of their return.
 func TestBothDark(t *testing.T) {
 	for _, off := range []What{Blackhole, Gone} {
 		dark := []LinkEvent{{At: 2 * time.Second, What: off}, {At: 7 * time.Second, What: off + 1}}

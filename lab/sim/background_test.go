@@ -8,21 +8,22 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// page is a page of 2.2 MB over a new connection: DNS, TCP and TLS, the HTML, then what it names, then what its script asks for. It
-// needs no processor time except 60 ms after each answer, so that it feels a queue more than pages in a browser do.
+// page returns a page of 2.2 MB over a new connection: DNS, TCP and TLS, the HTML, then the resources that it refers to, then those
+// that its script requests. It needs no processor time except 60 ms after each answer, so that a queue delays it more than pages in
+// a browser.
 func page(link int8, at time.Duration) Beside {
 	return Beside{Link: link, At: at, Trips: 3, Answers: []int64{30e3, 210e3, 1e6, 1e6}, Think: 60 * ms}
 }
 
-// TestBackground: next to a background download of 250 MB, pages that load over its links every 2.2 s take as long as alone, but for
-// 8 % in the median, and downloads of 4 s but for 5 %. Where the interfaces' counters are not known it is 15 % (25 % where links are
-// so fast that pages are all round trips) and 12 %. It takes four fifths of what the pages leave, and all of links that nobody else
-// uses. TestYield of lab/e2e measures the same with a browser.
+// TestBackground checks that, beside a background download of 250 MB, pages that load over its links every 2.2 s take at most 8 %
+// longer than alone in the median, and downloads of 4 s at most 5 %. If the interfaces' counters are unknown, the limits are 15 %
+// (25 % on links so fast that pages consist of round trips) and 12 %. The download takes four fifths of the rate that the pages
+// leave, and the full rate of links without other traffic. TestYield in lab/e2e measures the same with a browser.
 func TestBackground(t *testing.T) {
 	for _, c := range []struct {
 		rates  [2]float64 // Mbit/s
 		jitter time.Duration
-		pages  float64 // without counters
+		pages  float64 // limit without counters
 	}{{[2]float64{16, 8}, 0, 1.15}, {[2]float64{40, 20}, 0, 1.15}, {[2]float64{40, 20}, 3 * ms, 1.15}, {[2]float64{80, 40}, 0, 1.25}} {
 		for _, counted := range []bool{false, true} {
 			pages, others := c.pages, 1.12
@@ -30,7 +31,7 @@ func TestBackground(t *testing.T) {
 				pages, others = 1.08, 1.05
 			}
 			var links []Link
-			for i := range 4 { // the last two are like the others, for what is alone
+			for i := range 4 { // the last two equal the others and have no background download
 				links = append(links, Link{Rate: c.rates[i%2] * mbit, RTT: []time.Duration{20 * ms, 50 * ms}[i%2], Jitter: c.jitter, Absent: i > 1})
 			}
 			beside := func(background bool, all ...Beside) Result {

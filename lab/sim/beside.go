@@ -7,33 +7,33 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// Beside is what another program loads over a link while the transfer runs, by one connection: answers of some bytes, each
-// requested when the one before it is complete, as a browser asks for what a page names.
+// Beside is the download of another program over a link while the transfer runs, on one connection. It is a series of answers, each
+// requested when the one before is complete, as a browser requests the resources that a page refers to.
 type Beside struct {
 	Link    int8
 	At      time.Duration
-	Trips   int // round trips of the handshakes before the first request
+	Trips   int // number of round trips for handshakes before the first request
 	Answers []int64
-	Think   time.Duration // from an answer to the next request
+	Think   time.Duration // time from an answer to the next request
 }
 
-// beside is one of them under way.
+// beside is a running Beside.
 type beside struct {
 	Beside
 	w        *world
 	l        *simLink
 	wnd      window
 	inFlight int64
-	left     int64 // of the answer, to be sent
-	missing  int64 // of the answer, on the client's side
+	left     int64 // bytes of the answer that the server still has to send
+	missing  int64 // bytes of the answer that the client has not received
 	latest   time.Duration
 	done     func(took time.Duration)
 }
 
-// smallPacket is the size of a handshake's packet in bytes.
+// smallPacket is the size of a handshake packet in bytes.
 const smallPacket = 100
 
-// begin starts it. done is told how long it took.
+// begin starts s, and calls done with its duration at the end.
 func (w *world) begin(s Beside, done func(took time.Duration)) {
 	l := w.links[s.Link]
 	b := &beside{Beside: s, w: w, l: l, wnd: newWindow(l.spec.Reno), done: done}
@@ -51,13 +51,13 @@ func (b *beside) handshake(trips int) {
 	})
 }
 
-// count takes bytes into what the client's interface receives for others.
+// count adds bytes to the other traffic that the client's interface receives.
 func (b *beside) count(n int64) {
 	packets := (n + segmentSize - 1) / segmentSize
 	b.l.others.Count(b.w.at(b.w.now), estimate.Counters{Packets: packets, Bytes: n}, estimate.Counters{})
 }
 
-// crowded tells the machine what comes over the links for others, as the engine does.
+// crowded reports the other traffic on the links to the machine, as the engine does.
 func (w *world) crowded() {
 	for i, l := range w.links {
 		if n := l.others.PerSecond(w.at(w.now)); n != l.crowd {
@@ -80,7 +80,7 @@ func (b *beside) ask() {
 	b.w.after(b.l.spec.RTT/2, func() { b.left = n; b.send() })
 }
 
-// send puts as much on the link as the congestion window lets it.
+// send puts as much on the link as the congestion window allows.
 func (b *beside) send() {
 	for b.left > 0 {
 		n := min(b.l.step(b.w.now), b.left, 4*segmentSize)
@@ -91,7 +91,7 @@ func (b *beside) send() {
 		b.inFlight += n
 		at, full := b.l.send(b.w.now, n)
 		if full {
-			at += b.l.spec.RTT // it is sent again
+			at += b.l.spec.RTT // the bytes are sent again
 			b.wnd.lost(b.w.now, b.l.spec.RTT+b.l.spec.queue())
 		}
 		b.latest = max(b.latest, at+b.l.spec.RTT/2)

@@ -11,15 +11,15 @@ const (
 	defaultWindow = 16 << 20 // bytes: the reorder window of a fresh installation
 )
 
-// Class is a kind of situation: At draws the nth scenario of it, always the same. Schedulers are compared over classes,
-// since each is good somewhere.
+// Class is a kind of situation. At returns its nth scenario, always the same. Schedulers are compared over classes, since each of
+// them is good somewhere.
 type Class struct {
 	Name string
-	What string // in a sentence
+	What string // a short description
 	At   func(n uint64) Spec
 }
 
-// Classes returns the classes over which schedulers are compared. The window is the default one unless the class is about it.
+// Classes returns the classes over which schedulers are compared. The window is the default one unless the class specifies another.
 func Classes() []Class {
 	class := func(name, what string, at func(r *rand.Rand) Spec) Class {
 		return Class{name, what, func(n uint64) Spec {
@@ -116,12 +116,12 @@ func Classes() []Class {
 
 func between(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
 
-// logUniform draws a number whose logarithm is uniform: as many from 1 to 10 as from 10 to 100.
+// logUniform returns a random number whose logarithm is uniform: 1 to 10 is as likely as 10 to 100.
 func logUniform(r *rand.Rand, low, high float64) float64 {
 	return low * math.Pow(high/low, r.Float64())
 }
 
-// wifi and lte are links of so many Mbit/s with the round trips that such links have.
+// wifi and lte return links with a rate in Mbit/s and the round-trip times that are typical of such links.
 func wifi(r *rand.Rand, rate float64) Link {
 	return Link{Rate: rate * mbit, RTT: time.Duration(between(r, 8, 30) * float64(time.Millisecond)), Jitter: 2 * time.Millisecond}
 }
@@ -130,7 +130,7 @@ func lte(r *rand.Rand, rate float64) Link {
 	return Link{Rate: rate * mbit, RTT: time.Duration(between(r, 35, 70) * float64(time.Millisecond)), Jitter: 8 * time.Millisecond}
 }
 
-// levels is a trace whose rate steps between levels in Mbit/s.
+// levels returns a trace whose rate steps between levels in Mbit/s.
 func levels(r *rand.Rand, length time.Duration, low, high float64) (trace []Rate) {
 	for at := time.Duration(0); at < length; {
 		d := time.Duration(logUniform(r, 200, 2000)) * time.Millisecond

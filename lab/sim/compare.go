@@ -10,17 +10,17 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// Score is how a scheduler did over the scenarios of a class: medians, but for Worst.
+// Score is the score of a scheduler over the scenarios of a class: medians, except for Worst.
 type Score struct {
-	Share  float64       // bundling limit divided by the time it took
+	Share  float64       // bundling limit divided by the time taken
 	Worst  float64       // the lowest share
-	Delta  time.Duration // link delta: between the ends of the first and of the last link
-	Waste  float64       // bytes received for nothing, of the object
-	Order  float64       // at half of the time: bytes delivered, of those that had come
-	Window int64         // bytes held at most, when all of the object may be
+	Delta  time.Duration // link delta: time between the ends of the first and the last link
+	Waste  float64       // wasted bytes, as a share of the object
+	Order  float64       // bytes delivered at half of the time, as a share of those received
+	Window int64         // most bytes held when the window is as large as the object
 }
 
-// Contenders returns the names of all schedulers that are compared: those that run in the product, then the oracles.
+// Contenders returns the names of all compared schedulers: first those that can run in the product, then the oracles.
 func Contenders() []string { return append(literature.Names(), Oracles()...) }
 
 // Scenario is one situation with its bundling limit.
@@ -29,7 +29,7 @@ type Scenario struct {
 	Limit time.Duration
 }
 
-// Scenarios draws n of a class.
+// Scenarios returns the first n scenarios of a class.
 func (c Class) Scenarios(n int) (all []Scenario, err error) {
 	for i := range uint64(n) {
 		s := Scenario{Spec: c.At(i)}
@@ -44,7 +44,7 @@ func (c Class) Scenarios(n int) (all []Scenario, err error) {
 	return all, nil
 }
 
-// Compare runs scenarios under a scheduler, each a second time with a window as large as the object.
+// Compare runs each scenario under a scheduler, and again with a window as large as the object.
 func Compare(all []Scenario, scheduler string) (Score, error) {
 	var share, waste, order []float64
 	var delta []time.Duration

@@ -13,10 +13,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden summary")
 
-// perClass is how many scenarios of each class the summary is made of.
+// perClass is the number of scenarios of each class in the summary.
 const perClass = 10
 
-// perPair returns how many scenarios a scheduler runs of each class: 50 if it is the product's own, otherwise no more than the
+// perPair returns how many scenarios of each class a scheduler runs: 50 if it is the product's own, otherwise no more than the
 // summary needs; with SIM_LONG (make sim) always 50.
 func perPair(scheduler string) uint64 {
 	if os.Getenv("SIM_LONG") != "" || slices.Contains(schedule.Names(), scheduler) {
@@ -25,8 +25,8 @@ func perPair(scheduler string) uint64 {
 	return perClass
 }
 
-// TestSummary compares all schedulers over all classes. The result is a file of the tree, so that a change of any of them
-// shows: go test -C lab ./sim -run Summary -update
+// TestSummary compares all schedulers over all classes. The result is a file in the tree, so that a change to any of them shows: go
+// test -C lab ./sim -run Summary -update
 func TestSummary(t *testing.T) {
 	table := &Table{Schedulers: Contenders(), Classes: Classes()}
 	table.Scores = make([][]Score, len(table.Schedulers))
@@ -47,7 +47,7 @@ func TestSummary(t *testing.T) {
 						t.Error(err)
 					}
 					table.Scores[i][k] = s
-					for n := uint64(perClass); n < perPair(name); n++ { // for the invariants only
+					for n := uint64(perClass); n < perPair(name); n++ { // only to check the invariants
 						s := c.At(n)
 						s.Scheduler = name
 						if _, err := Run(s); err != nil {
@@ -83,8 +83,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// inDoc holds a part of a document, between two comments of that name, to what it should be, or writes it. It returns the text
-// before that part.
+// inDoc checks a part of a document, between two comments of that name, against want, or writes it. It returns the text before that
+// part.
 func inDoc(t *testing.T, doc, name, want string) (before string) {
 	t.Helper()
 	text, err := os.ReadFile(doc)

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// onAir is a transfer of 30 s over two links on one channel.
+// onAir returns a transfer of 30 s over two links on one channel.
 func onAir(rate float64, rtt [2]time.Duration) Spec {
 	link := func(i int) Link { return Link{Rate: rate * mbit, RTT: rtt[i], Jitter: 2 * ms, Channel: 1} }
 	return Spec{
@@ -35,8 +35,8 @@ func verdicts(t *testing.T, s Spec) (r Result, said []string, at []time.Duration
 	return r, said, at
 }
 
-// TestOneChannel: of two links on one channel one is left out within 6 s after it joined, and within 15 s if both were there from
-// the start on and the senders shift between them. The transfer takes no longer than over one link alone, but for 0.5 %.
+// TestOneChannel checks that one of two links on one channel is left out within 6 s after it joined, and within 15 s if both were
+// there from the start and the senders shift between them. The transfer takes at most 0.5 % longer than over one link alone.
 func TestOneChannel(t *testing.T) {
 	for _, rate := range []float64{10, 40, 100} {
 		for _, rtt := range [][2]time.Duration{{8 * ms, 12 * ms}, {10 * ms, 10 * ms}, {12 * ms, 8 * ms}} {
@@ -52,7 +52,7 @@ func TestOneChannel(t *testing.T) {
 				alone := run(t, "single", one).Took
 				t.Logf("%s: %v after %v; %.3f s, one alone %.3f s, %v", name, said, at, r.Took.Seconds(), alone.Seconds(), r.Bytes)
 				switch {
-				case join == 0 && rate != 40: // how much the senders shift is chance
+				case join == 0 && rate != 40: // the shift between the senders is random
 				case len(said) == 0 || at[0] > join+most, join > 0 && said[0] != "link 1 adds nothing":
 					t.Errorf("%s: %v after %v", name, said, at)
 				}
@@ -64,7 +64,7 @@ func TestOneChannel(t *testing.T) {
 	}
 }
 
-// TestOneChannelMetered: the link that costs money is left out, whichever it is and however much it brings.
+// TestOneChannelMetered checks that the metered link is left out, whichever it is and however much it delivers.
 func TestOneChannelMetered(t *testing.T) {
 	for i := range 2 {
 		s := onAir(40, [2]time.Duration{8 * ms, 12 * ms})
@@ -75,7 +75,7 @@ func TestOneChannelMetered(t *testing.T) {
 	}
 }
 
-// TestOneChannelDies: a link that was left out is back at once when the other one falls silent.
+// TestOneChannelDies checks that a link that was left out is back at once when the other one falls silent.
 func TestOneChannelDies(t *testing.T) {
 	s := onAir(40, [2]time.Duration{8 * ms, 12 * ms})
 	_, said, at := verdicts(t, s)
@@ -92,8 +92,8 @@ func TestOneChannelDies(t *testing.T) {
 	}
 }
 
-// varied draws a transfer of about a minute over two or three independent links that all vary: by steps of rate, by
-// losses, or through fades. The client may take a little less than they bring, or a little more.
+// varied returns a random transfer of about a minute over two or three independent links that all vary, by steps of rate, losses or
+// fades. The client may read a little slower or a little faster than the links deliver.
 func varied(n uint64) Spec {
 	r := rand.New(rand.NewPCG(n, 14))
 	s := Spec{Seed: n, Window: []int64{1 << 20, 4 << 20, defaultWindow}[r.IntN(3)], First: 256 << 10, Scheduler: schedule.Default}
@@ -120,7 +120,7 @@ func varied(n uint64) Spec {
 	return s
 }
 
-// TestIndependent: links that are independent of each other are not left out, even if all of them vary.
+// TestIndependent checks that links that are independent of one another are not left out, even if all of them vary.
 func TestIndependent(t *testing.T) {
 	n := uint64(10)
 	if os.Getenv("SIM_LONG") != "" {
@@ -133,7 +133,8 @@ func TestIndependent(t *testing.T) {
 	}
 }
 
-// TestOrdinary: no link of an ordinary transfer is ever left out. The transfers are those of the classes, eight times as long.
+// TestOrdinary checks that no link of an ordinary transfer is ever left out. The transfers are those of the classes, eight times as
+// long.
 func TestOrdinary(t *testing.T) {
 	n := uint64(3)
 	if os.Getenv("SIM_LONG") != "" {

@@ -10,20 +10,20 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// segmentTime is the length of a segment of Evensen's clip; startup is how long after the first one playing begins.
+// segmentTime is the length of a segment of Evensen's clip; startup is the time from the first segment until playing begins.
 const (
 	segmentTime = 2 * time.Second
 	startup     = 2 * time.Second
 )
 
-// levelRates are the lowest, the mean and the highest rates of the clip's segments in kbit/s: low, medium, high, super (Evensen
-// 2011 table 4.1).
+// levelRates lists the lowest, mean and highest rates of the clip's segments in kbit/s: low, medium, high, super (Evensen 2011
+// table 4.1).
 var levelRates = [4][3]float64{{524, 746, 1057}, {866, 1300, 1923}, {1491, 2142, 3293}, {2212, 3010, 4884}}
 
 const super = len(levelRates) - 1
 
-// clip draws the sizes in bytes of segments at each level. The clip itself is not published: a scene is as demanding at each
-// level as at the others, and sizes spread so that lowest, mean and highest are the table's.
+// clip returns random sizes in bytes of segments at each level. The clip itself is not published: here a scene is equally demanding
+// at all levels, and the sizes are spread so that lowest, mean and highest match the table.
 func clip(seed uint64, segments int) (sizes [][4]int64) {
 	r := rand.New(rand.NewPCG(seed, 19))
 	for range segments {
@@ -39,12 +39,12 @@ func clip(seed uint64, segments int) (sizes [][4]int64) {
 }
 
 // davvi is the streaming client of Evensen 2011 sections 4.2.2 to 4.5 (Algorithms 1 to 3), on demand: segments are divided into
-// subsegments, static ones or dynamic ones; each link has one subsegment under way and one request behind it, across the ends of
-// segments. It has a model of its own, since package transfer fetches objects whose
-// size does not depend on how they arrive: links are serial queues with a round trip, and congestion windows never limit them.
+// subsegments, static ones or dynamic ones; each link has one running subsegment and one request behind it, across the ends of
+// segments. It has its own model, since package transfer fetches objects whose size does not depend on how they arrive: links are
+// serial queues with a round trip, and congestion windows never limit them.
 type davvi struct {
 	clip    [][4]int64
-	buffer  int  // segments that may be held or be under way, beside the one that plays
+	buffer  int  // segments that may be held or requested, in addition to the one that plays
 	dynamic bool // shares of blocks instead of pieces of 100 kB
 	rng     *rand.Rand
 
@@ -53,32 +53,32 @@ type davvi struct {
 	events queue
 	links  []*davviLink
 
-	quality  int   // level of the next segment to be opened; chosen when a segment is complete
+	quality  int   // level of the next segment to open; chosen when a segment is complete
 	opened   int   // segments
-	unasked  int64 // bytes of the newest one
-	block    int64 // left of a block of Algorithm 3
+	unasked  int64 // bytes of the newest segment not yet requested
+	block    int64 // bytes left of a block of Algorithm 3
 	missing  []int64
 	complete []bool
-	underWay int64 // bytes asked for that have not come
+	underWay int64 // bytes requested that have not arrived
 	playing  int   // segment, -1 = none yet
 	playEnds time.Duration
 	started  bool // the startup delay has begun
 	stalled  bool
-	due      time.Duration // when the segment that playing waits for should have played
+	due      time.Duration // when the awaited segment should have played
 	res      played
 }
 
 type davviLink struct {
 	*simLink
 	asked int           // requests whose answers have not ended
-	free  time.Duration // when the last answer under way ends at the client
+	free  time.Duration // when the last running answer ends at the client
 	rate  float64       // mean of the last average and the newest sample, bytes per second
 }
 
-// played is what a viewer saw.
+// played is the result for a viewer.
 type played struct {
-	levels [4]int // segments at each
-	misses int    // segments that were not there when they should have played
+	levels [4]int // number of segments at each level
+	misses int    // segments that had not arrived when they should have played
 	worst  time.Duration
 	bytes  int64
 }
@@ -112,7 +112,7 @@ func (d *davvi) stream(links []Link) played {
 	return d.res
 }
 
-// fill asks each link for a first subsegment, then each for one behind it (interleaved start).
+// fill requests a first subsegment on each link, then one behind it on each (interleaved start).
 func (d *davvi) fill() {
 	for depth := range 2 {
 		for _, l := range d.links {
@@ -123,7 +123,7 @@ func (d *davvi) fill() {
 	}
 }
 
-// request asks a link for the next subsegment, if there is room for one.
+// request requests the next subsegment on a link, if there is room for one.
 func (d *davvi) request(l *davviLink) {
 	if d.unasked == 0 && !d.open() {
 		return
@@ -156,7 +156,7 @@ func (d *davvi) request(l *davviLink) {
 	})
 }
 
-// rate is the estimate of all links together.
+// rate returns the estimated rate of all links together, in bytes per second.
 func (d *davvi) rate() (sum float64) {
 	for _, l := range d.links {
 		sum += l.rate
@@ -164,7 +164,7 @@ func (d *davvi) rate() (sum float64) {
 	return sum
 }
 
-// open begins the next segment, unless the buffer is full or the clip over.
+// open opens the next segment, unless the buffer is full or the clip is over.
 func (d *davvi) open() bool {
 	if d.opened == len(d.clip) || d.opened > max(d.playing, -1)+d.buffer {
 		return false
@@ -178,7 +178,7 @@ func (d *davvi) open() bool {
 	return true
 }
 
-// deadline is how long it takes until everything that is complete will have played.
+// deadline returns the time until all complete segments will have played.
 func (d *davvi) deadline() time.Duration {
 	until := max(0, d.playEnds-d.now)
 	for k := d.playing + 1; k < len(d.complete) && d.complete[k]; k++ {
@@ -187,7 +187,7 @@ func (d *davvi) deadline() time.Duration {
 	return until
 }
 
-// level is Algorithm 2: the best level at which a segment comes before it has to play.
+// level is Algorithm 2. It returns the best level at which a segment arrives before it must play.
 func (d *davvi) level(segment int, deadline time.Duration) int {
 	sum := d.rate()
 	for level := super; level > 0; level-- {
@@ -198,8 +198,8 @@ func (d *davvi) level(segment int, deadline time.Duration) int {
 	return 0
 }
 
-// arrived takes the last byte of a subsegment. Its time counts from when the link was free for it: otherwise requests that wait behind
-// another answer would show half the rate.
+// arrived handles the last byte of a subsegment. Its time counts from when the link was free for it; otherwise requests that wait
+// behind another answer would show half the rate.
 func (d *davvi) arrived(l *davviLink, segment int, n int64, began time.Duration) {
 	sample := float64(n) / (d.now - began).Seconds()
 	if l.rate == 0 {
@@ -216,7 +216,7 @@ func (d *davvi) arrived(l *davviLink, segment int, n int64, began time.Duration)
 	d.fill()
 }
 
-// play begins the next segment if it is time and the segment is there.
+// play begins the next segment if it is due and complete.
 func (d *davvi) play() {
 	next := d.playing + 1
 	if next >= len(d.clip) || d.now < d.playEnds {
@@ -242,7 +242,8 @@ func (d *davvi) play() {
 	d.fill()
 }
 
-// TestDavviQuality has the vectors of Algorithm 2 for links of 375 kB/s together and sizes of 186.5, 325, 535.5 and 752.5 kB.
+// TestDavviQuality checks the vectors of Algorithm 2 for links with a total of 375 kB/s and sizes of 186.5, 325, 535.5 and 752.5
+// kB.
 func TestDavviQuality(t *testing.T) {
 	sizes := [][4]int64{{186_500, 325_000, 535_500, 752_500}}
 	for _, c := range []struct {
@@ -251,8 +252,8 @@ func TestDavviQuality(t *testing.T) {
 		queued   int64
 		want     int
 	}{
-		{time.Second, 1, 375_000, 2},             // 3 s less 1 s: super would take 2.007 s
-		{500 * time.Millisecond, 1, 562_500, 1},  // 2.5 s less 1.5 s: medium takes 0.867 s
+		{time.Second, 1, 375_000, 2},             // 3 s minus 1 s: super would take 2.007 s
+		{500 * time.Millisecond, 1, 562_500, 1},  // 2.5 s minus 1.5 s: medium takes 0.867 s
 		{0, 0, 0, 0},                             // nothing fits
 		{1010 * time.Millisecond, 1, 375_000, 3}, // 2.01 s
 	} {
@@ -267,7 +268,7 @@ func TestDavviQuality(t *testing.T) {
 	}
 }
 
-// TestClip: the drawn sizes have the table's means.
+// TestClip checks that the sizes have the means in the table.
 func TestClip(t *testing.T) {
 	var sum [4]float64
 	const n = 20_000
@@ -283,7 +284,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// TestDavvi: one link with room to spare plays everything at the best level and waits for nothing.
+// TestDavvi checks that one link with spare capacity plays everything at the best level without waiting.
 func TestDavvi(t *testing.T) {
 	for _, dynamic := range []bool{false, true} {
 		d := davvi{clip: clip(1, 100), buffer: 6, dynamic: dynamic}

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// misses returns for how long a player of a bitrate in bytes per second that starts after a time had to wait at most.
+// misses returns the longest wait of a player with a bitrate in bytes per second that starts after startup.
 func (r *Result) misses(bitrate float64, startup time.Duration) (most time.Duration) {
 	delivered := int64(0)
 	for _, p := range r.progress {
@@ -18,9 +18,9 @@ func (r *Result) misses(bitrate float64, startup time.Duration) (most time.Durat
 	return most
 }
 
-// A stream of 4 Mbit/s over Wi-Fi and LTE, whose player starts after 2 s: it never misses a byte, and LTE carries at most 1.1
-// times the part that Wi-Fi cannot carry, and of a small part a request more; nothing if Wi-Fi can carry everything. The client
-// takes bytes as they come, or as it plays them.
+// A stream of 4 Mbit/s over Wi-Fi and LTE, whose player starts after 2 s, never misses a byte. LTE carries at most 1.1 times the
+// part that Wi-Fi cannot carry, plus a request if that part is small, and nothing if Wi-Fi can carry everything. The client reads
+// bytes as they arrive, or as it plays them.
 func TestDeadlineStream(t *testing.T) {
 	const bitrate, startup, size = 4 * mbit, 2 * time.Second, 30e6
 	for _, wifi := range []float64{2, 3, 3.8, 4.5, 6} {
@@ -47,7 +47,7 @@ func TestDeadlineStream(t *testing.T) {
 	}
 }
 
-// Wi-Fi that varies by a third each second: the stream still misses nothing, and LTE carries less than half of it.
+// Wi-Fi varies by a third each second. The stream still misses nothing, and LTE carries less than half of it.
 func TestDeadlineVarying(t *testing.T) {
 	const bitrate, startup = 4 * mbit, 2 * time.Second
 	for seed := range uint64(10) {
@@ -66,8 +66,8 @@ func TestDeadlineVarying(t *testing.T) {
 	}
 }
 
-// 30 MB within a time: LTE carries what Wi-Fi lacks. Wi-Fi that dies is not an excuse, and neither is a deadline that is long enough
-// a reason to wake LTE.
+// 30 MB within a time: LTE carries the bytes that Wi-Fi cannot. The deadline is met even if Wi-Fi dies, and a deadline that is long
+// enough does not wake LTE.
 func TestDeadlineWithin(t *testing.T) {
 	for _, c := range []struct {
 		name    string

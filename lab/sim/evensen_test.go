@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// eSum is what both links of Evensen 2011 chapter 4 carry together, in Mbit/s.
+// eSum is the total rate of both links in Evensen 2011 chapter 4, in Mbit/s.
 const eSum = 3
 
-// watch streams 100 segments as often as there are runs, over links that a seed gives.
+// watch streams 100 segments in each of the given number of runs, over links that depend on the run's seed.
 func watch(runs, buffer int, dynamic bool, links func(seed uint64) []Link) (q viewed) {
 	for seed := range uint64(runs) {
 		d := davvi{clip: clip(seed, 100), buffer: buffer, dynamic: dynamic, rng: rand.New(rand.NewPCG(seed, 23))}
@@ -26,11 +26,11 @@ func watch(runs, buffer int, dynamic bool, links func(seed uint64) []Link) (q vi
 	return q
 }
 
-// viewed is what viewers saw in some runs, on average.
+// viewed is the average result for viewers over some runs.
 type viewed struct {
 	levels [4]float64 // percent of the segments
-	rate   float64    // of the segments as chosen, kbit/s
-	misses float64    // deadlines missed in a run
+	rate   float64    // rate of the chosen segments in kbit/s
+	misses float64    // deadlines missed per run
 	worst  time.Duration
 }
 
@@ -45,7 +45,7 @@ func three(runs, buffer int, links func(seed uint64) []Link) (single, static, dy
 	return watch(runs, buffer, false, first), watch(runs, buffer, false, links), watch(runs, buffer, true, links)
 }
 
-// fixedLinks are links that are the same with each seed.
+// fixedLinks returns a function that gives the same links for each seed.
 func fixedLinks(links ...Link) func(uint64) []Link { return func(uint64) []Link { return links } }
 
 // evensenTable writes the rows E-ratio, E-lat and E-dyn.
@@ -126,7 +126,8 @@ func evensenTable(t *testing.T) string {
 	return b.String()
 }
 
-// TestMovingShares: the sum stays the same, shares keep to their bounds, and a seed gives the same script again.
+// TestMovingShares checks that the sum stays the same, that shares stay within their bounds, and that a seed always gives the same
+// script.
 func TestMovingShares(t *testing.T) {
 	first, second := MovingShares(7, 3e6, 0.5e6, time.Minute)
 	again, _ := MovingShares(7, 3e6, 0.5e6, time.Minute)

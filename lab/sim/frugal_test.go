@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// withRadios gives the first link Wi-Fi's and the others LTE's radio of a Galaxy S III.
+// withRadios gives the first link the Wi-Fi radio of a Galaxy S III and the others its LTE radio.
 func withRadios(t *testing.T, s Spec) Spec {
 	t.Helper()
 	s.Links = append([]Link(nil), s.Links...)
@@ -29,7 +29,7 @@ func withRadios(t *testing.T, s Spec) Spec {
 	return s
 }
 
-// cost is what a run took.
+// cost is the cost of a run.
 type cost struct{ seconds, joules float64 }
 
 func (r *Result) cost() cost {
@@ -40,7 +40,7 @@ func (r *Result) cost() cost {
 	return c
 }
 
-// frugalSchemes are what frugal is compared with. As in the lab, nothing is known of the links beforehand.
+// frugalSchemes are the schemes that frugal is compared with. As in the lab, nothing is known about the links beforehand.
 var frugalSchemes = []struct {
 	name   string
 	change func(*Spec)
@@ -52,9 +52,9 @@ var frugalSchemes = []struct {
 	{"lte", func(s *Spec) { s.Links = s.Links[1:] }},
 }
 
-// frugalKeeps holds frugal to its promise: at most 1.02 times the least joules of all and 1.10 times the time of the fastest wherever
-// one scheme does both; otherwise none is better than it in both, by more than these 2 %. Costs are medians over seeds. Those of frugal
-// may be worse by what more says.
+// frugalKeeps checks frugal's promise. If one scheme does both, frugal takes at most 1.02 times the least joules of all schemes and
+// 1.10 times the time of the fastest; otherwise no scheme is better in both by more than these 2 %. Costs are medians over seeds.
+// Those of frugal may be worse by more.
 func frugalKeeps(t *testing.T, name string, seeds uint64, s Spec, more cost) {
 	t.Helper()
 	all := map[string]cost{}
@@ -66,7 +66,7 @@ func frugalKeeps(t *testing.T, name string, seeds uint64, s Spec, more cost) {
 			scheme.change(&x)
 			r, err := Run(x)
 			if err != nil {
-				continue // a dark link alone never ends
+				continue // a transfer over only a dark link never ends
 			}
 			costs = append(costs, r.cost())
 		}
@@ -122,11 +122,11 @@ func TestFrugalRows(t *testing.T) {
 	}
 }
 
-// Rows 1 to 8 of docs/BENCHMARKS.md, each download the first one: what LTE can do is not known, and what Wi-Fi can do neither.
+// Rows 1 to 8 of docs/BENCHMARKS.md. Each download is the first one: neither the rate of LTE nor that of Wi-Fi is known.
 //
 // Two rows may be worse than the promise. The LTE link of row 3 loses packets at random: a download takes 5.0 to 8.1 s, so that LTE
 // alone and both links trade places with the draw; and LTE joins after 0.3 s of about 6. In row 6 Wi-Fi goes dark without notice:
-// who has woken LTE for nothing is better off then, and frugal waits for a second before it does.
+// schemes that woke LTE without need are then better off, and frugal waits for a second before it wakes LTE.
 func TestFrugalBenchmark(t *testing.T) {
 	for _, row := range []struct {
 		id, scenario string
@@ -149,7 +149,7 @@ func TestFrugalBenchmark(t *testing.T) {
 	}
 }
 
-// scenario makes links of those of a scenario of the lab.
+// scenario returns a Spec with the links of a lab scenario.
 func scenario(t *testing.T, name string) Spec {
 	t.Helper()
 	from, err := netlab.Load(filepath.Join("..", "testdata", "scenarios", name+".toml"))
@@ -182,8 +182,8 @@ func scenario(t *testing.T, name string) Spec {
 	return s
 }
 
-// Nothing goes over a radio that sleeps while an object is fetched that is not worth waking it: no request, no handshake. With
-// the goal fastest the same objects wake it.
+// While an object that is not worth waking a radio is fetched, nothing is sent over that radio: no request, no handshake. With the
+// goal fastest the same objects wake it.
 func TestFrugalSendsNothing(t *testing.T) {
 	woken := 0
 	for _, size := range []int64{64e3, 200e3, 1e6, 5e6} {

@@ -11,12 +11,12 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// wire is the share of a link's rate that is left for bytes of bodies: 1448 of 1500 bytes of a packet.
+// wire is the share of a link's rate that is available for body bytes: 1448 of the 1500 bytes of a packet.
 const wire = 1448. / 1500
 
-// TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares with the lab's measurements: medians of
-// curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command, and the table that this
-// test writes with -update). The difference may be 5 %, and 7.5 % for naive on hs.
+// TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares the results with the lab's measurements:
+// medians of curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command, and the table that
+// this test writes with -update). The difference may be 5 %, and 7.5 % for naive on hs.
 func TestAgainstLab(t *testing.T) {
 	link := func(rate float64, rtt time.Duration) Link { return Link{Rate: rate * mbit * wire, RTT: rtt} }
 	ramping := func(l Link) Link { l.Ramp = ramp; return l }
@@ -27,7 +27,7 @@ func TestAgainstLab(t *testing.T) {
 		name, what string
 		size       int64
 		links      []Link
-		lab        [4]time.Duration // of the schemes
+		lab        [4]time.Duration // times of the schemes
 	}{
 		{"hs", "80 + 60 Mbit/s, ramp", 50e6, []Link{link(80, 10*ms), ramping(link(60, 45*ms))}, [4]time.Duration{3390, 3430, 4310, 5310}},
 		{"ls", "8 + 66 Mbit/s, ramp", 50e6, []Link{link(8, 10*ms), ramping(link(66, 45*ms))}, [4]time.Duration{6440, 11800, 9520, 28150}},
@@ -44,7 +44,7 @@ func TestAgainstLab(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | %s | %.2f s | %.2f s | %+.1f %% |\n", first, scheduler, lab.Seconds(), r.Took.Seconds(), 100*off)
 			first = "|"
 			most := 0.05
-			if c.name == "hs" && scheduler == "naive" { // what a receive buffer takes decides when its second range ends
+			if c.name == "hs" && scheduler == "naive" { // the bytes in a receive buffer decide when its second range ends
 				most = 0.075
 			}
 			if math.Abs(off) > most {

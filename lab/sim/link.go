@@ -12,25 +12,25 @@ import (
 // Link describes a link and the path behind it.
 type Link struct {
 	Rate    float64       // bytes per second
-	RTT     time.Duration // without load
-	Ramp    time.Duration // time from a third of the rate to all of it, from the first byte on
-	Trace   []Rate        // instead of Rate; it repeats
-	Jitter  time.Duration // further delay, uniform in [0, Jitter) per step; order is kept
-	Loss    float64       // chance that a packet is lost
+	RTT     time.Duration // round-trip time without load
+	Ramp    time.Duration // time from a third of the rate to the full rate, starting at the first byte
+	Trace   []Rate        // replaces Rate if not empty; it repeats
+	Jitter  time.Duration // additional delay, uniform in [0, Jitter) per step; order is kept
+	Loss    float64       // probability that a packet is lost
 	Reno    bool          // the origin controls congestion with Reno instead of CUBIC
 	Queue   time.Duration // longest wait in the queue before the link; 0 = 100 ms
-	Absent  bool          // not there at the start
-	Metered bool          // bytes on it cost money
-	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air: it has the rate, the
-	// ramp, the trace and the length of the first of them.
+	Absent  bool          // the link is not present at the start
+	Metered bool          // bytes on the link cost money
+	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air. The queue has the rate,
+	// ramp, trace and length of the first of them.
 	Channel int
-	H2      bool // the origin speaks HTTP/2 over it: requested bytes may wait in the process
-	Lies    bool // its bytes are those of another object, under the same headers
-	Conns   int  // connections that the origin serves over it, 0 = any number; further ones get 503
+	H2      bool // the origin speaks HTTP/2 over the link: requested bytes may wait in the process
+	Lies    bool // the link delivers bytes of another object under the same headers
+	Conns   int  // connections that the origin serves over the link, 0 = any number; further ones get 503
 	Events  []LinkEvent
 
-	Learned estimate.Entry // known of it at the start
-	Radio   *energy.Radio  // what its bytes cost; a goal may do without it. nil = nothing
+	Learned estimate.Entry // findings about the link at the start
+	Radio   *energy.Radio  // energy cost of the link's bytes, which makes the link optional for a goal; nil = none
 }
 
 // Rate is a piece of a trace.
@@ -39,10 +39,10 @@ type Rate struct {
 	Rate float64 // bytes per second
 }
 
-// What happens to a link.
+// What is a kind of event on a link.
 type What uint8
 
-// The things that happen to links.
+// The kinds of link events.
 const (
 	Blackhole What = iota // bytes vanish, the interface stays up
 	Restore
@@ -51,7 +51,7 @@ const (
 	SetRate
 )
 
-// LinkEvent is one thing that happens to a link.
+// LinkEvent is one event on a link.
 type LinkEvent struct {
 	At   time.Duration
 	What What
@@ -90,19 +90,19 @@ func (l *Link) queue() time.Duration {
 	return l.Queue
 }
 
-// simLink is a serial queue: bytes leave it one after the other.
+// simLink is a serial queue: bytes leave it one after another.
 type simLink struct {
 	spec   Link
-	length time.Duration   // of the trace
-	ends   []time.Duration // of its pieces
-	air    *simLink        // whose queue its bytes wait in: its own, or that of the first link of its Channel
+	length time.Duration   // length of the trace
+	ends   []time.Duration // ends of the pieces of the trace
+	air    *simLink        // link whose queue its bytes wait in: itself, or the first link of its Channel
 	alive  bool
-	busy   time.Duration // until when the queue is served
-	first  time.Duration // of the ramp; 0 = nothing sent yet
-	conns  int           // that the origin has accepted
-	warm   time.Duration // until when a probe's connection is kept; 0 = there is none
+	busy   time.Duration // time until which the queue is busy
+	first  time.Duration // start of the ramp; 0 = nothing sent yet
+	conns  int           // connections that the origin has accepted
+	warm   time.Duration // time until which a probe's connection is kept; 0 = none
 	others estimate.Others
-	crowd  int64 // as the machine was last told
+	crowd  int64 // other traffic as last reported to the machine
 }
 
 func newLink(spec Link) *simLink {
@@ -118,7 +118,7 @@ func newLink(spec Link) *simLink {
 // rampStep is how often the rate of a ramp changes.
 const rampStep = 50 * time.Millisecond
 
-// rate returns the rate in bytes per second at a time, and until when it holds.
+// rate returns the rate in bytes per second at a time, and the time until which that rate lasts.
 func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 	switch {
 	case l.length > 0:
@@ -131,14 +131,14 @@ func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 	return l.spec.Rate, math.MaxInt64
 }
 
-// step returns how many bytes move at a time: fewer where so many would take long, since the bytes of a slow link trickle.
+// step returns how many bytes move in one step: fewer on a slow link, whose bytes trickle.
 func (l *simLink) step(now time.Duration) int64 {
 	rate, _ := l.air.rate(now)
 	return min(step, max(segmentSize, int64(rate*stepTime.Seconds())))
 }
 
-// send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they count
-// as retransmissions of lost bytes.
+// send puts n bytes into the queue. It returns when the last of them leaves the queue, and whether the queue was full; if so, the
+// bytes count as retransmissions of lost bytes.
 func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {
 	l = l.air
 	full = l.busy-now > l.spec.queue()

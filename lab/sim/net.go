@@ -17,42 +17,42 @@ type simConn struct {
 	open     bool
 	asks     []*ask // at the server, being answered in order
 	wnd      window
-	inFlight int64         // sent, not acknowledged
-	latest   time.Duration // arrival of the last step: bytes come in order
-	unread   int64         // arrived, not read by the client
+	inFlight int64         // bytes sent, not acknowledged
+	latest   time.Duration // arrival of the last step: bytes arrive in order
+	unread   int64         // bytes arrived, not read by the client
 	rto      time.Duration
-	stalled  bool   // waits for a retransmission
-	lost     []lost // of what
-	refused  bool   // one too many: each request gets 503
+	stalled  bool   // the connection waits for a retransmission
+	lost     []lost // the steps to be sent again
+	refused  bool   // one connection too many: each request gets 503
 	answers  int
 	closing  bool
-	holes    int64 // packets that came behind a lost one
+	holes    int64 // packets that arrived behind a lost one
 }
 
 type ask struct {
 	id       uint32
 	conn     *simConn
 	r        segment.Range
-	want     int64         // where the wanted part of r begins, behind the prefix of a spot check
-	answer   segment.Range // r as its head says it
+	want     int64         // start of the wanted part of r, behind the prefix of a spot check
+	answer   segment.Range // r as stated in the response head
 	whole    bool
 	sent     int64 // offset that the server will send next
 	end      int64 // offset up to which the client wants it
-	cuts     int   // of these the server does not know yet
+	cuts     int   // number of cuts that the server does not know yet
 	done     bool  // the client has all of it; the server may still send
-	empty    bool  // nothing but a head will come
+	empty    bool  // only a head will arrive
 	arrived  int64
 	cursor   int64
 	credit   int64
 	hasHead  bool
 	breakAt  int64
 	closes   bool
-	left     bool  // sent to the server
-	received bool  // by the server
-	refuse   bool  // by the server: no bytes of it come
-	refused  bool  // the refusal is here
-	busy     bool  // a 503 is here
-	drained  int64 // read for nothing
+	left     bool  // the request was sent to the server
+	received bool  // the request reached the server
+	refuse   bool  // the server refuses the request and sends no bytes
+	refused  bool  // the refusal has arrived
+	busy     bool  // a 503 has arrived
+	drained  int64 // bytes read and discarded
 }
 
 func (w *world) linkEvent(i int8, e LinkEvent) {
@@ -75,7 +75,8 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 	w.changes()
 }
 
-// open makes a connection: that of a probe, if there is one, otherwise by two handshakes for 5 s in all.
+// open opens a connection. It takes over a kept connection or that of a probe, if there is one; otherwise it makes two handshakes,
+// within 5 s in total.
 func (w *world) open(id uint32, link int8) {
 	l := w.links[link]
 	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO}
@@ -94,7 +95,7 @@ func (w *world) open(id uint32, link int8) {
 		w.after(transfer.SampleEvery, func() { w.sample(c) })
 	}
 	if int(link) < len(w.spec.kept) && w.spec.kept[link].at > 0 && l.alive {
-		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window starts again (RFC 5681 section 4.1)
+		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window restarts (RFC 5681 section 4.1)
 			c.wnd = k.wnd
 		}
 		w.spec.kept[link] = kept{}
@@ -117,8 +118,9 @@ func (w *world) open(id uint32, link int8) {
 	})
 }
 
-// sample tells the machine what the kernel would know of a connection, and a PING over HTTP/2. Over HTTP/1.1 the kernel's estimate of
-// the delay is too rough for a plan: with the true one mphttp would be 12 % faster here than in the lab.
+// sample reports to the machine what the kernel would know about a connection and, over HTTP/2, what a PING would measure. Over
+// HTTP/1.1 the kernel's estimate of the delay is too rough for planning: with the true delay, mphttp would be 12 % faster here than
+// in the lab.
 func (w *world) sample(c *simConn) {
 	if w.conns[c.id] != c {
 		return
@@ -132,8 +134,8 @@ func (w *world) sample(c *simConn) {
 	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
 
-// handshake begins a handshake after a time: its SYN is sent again after 1 s, 2 s, ... until it is given up. It calls done for
-// each SYN that is answered.
+// handshake starts a handshake after a time. It sends the SYN again after 1 s, 2 s and so on until it gives up, and calls done for
+// each answered SYN.
 func (w *world) handshake(l *simLink, after, until time.Duration, done func()) {
 	for wait := synRTO; after < until; after, wait = after+wait, 2*wait {
 		w.after(after, func() {
@@ -149,7 +151,7 @@ func (w *world) handshake(l *simLink, after, until time.Duration, done func()) {
 	}
 }
 
-// probe makes a handshake whose connection the next open gets. The answer waits in the queue before the link.
+// probe makes a handshake whose connection the next open takes over. The answer waits in the queue before the link.
 func (w *world) probe(p health.Probe) {
 	l, over := w.links[p.Link], false
 	answer := func(a health.Answer) {
@@ -193,8 +195,8 @@ func (w *world) ask(a transfer.Action) {
 	w.serve(c)
 }
 
-// cut ends an answer at an offset. The server learns of it half a round trip later, by a smaller window; what it has sent beyond
-// by then comes anyway, and is discarded.
+// cut ends an answer at an offset. The server learns of the cut half a round trip later, from a smaller window; bytes beyond the
+// offset that it sent by then arrive anyway and are discarded.
 func (w *world) cut(k *ask, upTo int64) {
 	c := k.conn
 	if w.conns[c.id] != c || upTo >= k.end {
@@ -219,7 +221,7 @@ func (w *world) cut(k *ask, upTo int64) {
 	w.after(0, func() { w.readOn(k) })
 }
 
-// readNext lets the answers be read behind one that the server no longer sends.
+// readNext continues with the answer behind one that the client and the server have finished.
 func (w *world) readNext(c *simConn) {
 	for len(c.asks) > 0 && c.asks[0].done && c.asks[0].cuts == 0 {
 		c.asks = c.asks[1:]
@@ -229,7 +231,7 @@ func (w *world) readNext(c *simConn) {
 	}
 }
 
-// serve lets the request of the oldest unanswered ask reach the server.
+// serve sends the requests that have not been sent yet to the server.
 func (w *world) serve(c *simConn) {
 	if !c.open {
 		return
@@ -245,7 +247,7 @@ func (w *world) serve(c *simConn) {
 			}
 			f := w.spec.Faults
 			if c.closing || f.NoPipeline && len(c.asks) > 0 && c.asks[0] != k {
-				c.closing = true // never answered: the server closes after the answer under way
+				c.closing = true // never answered: the server closes after the current answer
 				return
 			}
 			k.received = true
@@ -269,7 +271,7 @@ func (w *world) send(c *simConn) {
 		return
 	}
 	k := c.asks[0]
-	for _, o := range c.asks { // answers follow each other without a gap
+	for _, o := range c.asks { // answers follow one another without a gap
 		k = o
 		if k.sent < k.r.End {
 			break
@@ -306,13 +308,13 @@ func (w *world) send(c *simConn) {
 	w.send(c)
 }
 
-// lost is a step that has to be sent again.
+// lost is a step that must be sent again.
 type lost struct {
 	ask *ask
 	n   int64
 }
 
-// arrive brings a step to the client, or finds the link dead: then it is sent again after a timeout.
+// arrive delivers a step to the client. If the link is dead, the step is sent again after a timeout.
 func (w *world) arrive(c *simConn, k *ask, n int64) {
 	if w.conns[c.id] != c {
 		return
@@ -338,7 +340,7 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 	w.send(c)
 }
 
-// retry resends the bytes that a dead link has lost: a first step, and once it has come, a round trip later, the others.
+// retry resends the bytes that a dead link lost: first one step and, a round trip after it has arrived, the others.
 func (w *world) retry(c *simConn) {
 	if w.conns[c.id] != c {
 		return
@@ -359,7 +361,7 @@ func (w *world) retry(c *simConn) {
 	w.arrive(c, all[0].ask, all[0].n)
 }
 
-// readOn lets the client read received bytes, in order and as far as its credit goes.
+// readOn lets the client read received bytes, in order and within its credit.
 func (w *world) readOn(k *ask) {
 	c := k.conn
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k || k.done {
@@ -401,7 +403,7 @@ func (w *world) readOn(k *ask) {
 		w.send(c)
 	}
 	if k.cursor < min(k.r.End, k.end) || w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k || k.done {
-		return // a credit that came out of the read may have taken it to its end
+		return // a credit that resulted from the read may already have ended it
 	}
 	if k.done = true; k.cuts == 0 {
 		c.asks = c.asks[1:]
@@ -438,7 +440,7 @@ func (w *world) read(k *ask, n int64) {
 	}
 }
 
-// end breaks a connection.
+// end breaks the connection of k with an outcome.
 func (w *world) end(k *ask, outcome fault.Outcome) {
 	if w.conns[k.conn.id] != k.conn {
 		return
@@ -447,7 +449,7 @@ func (w *world) end(k *ask, outcome fault.Outcome) {
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
 }
 
-// close forgets a connection, here and at the origin.
+// close removes a connection, here and at the origin.
 func (w *world) close(id uint32) {
 	if c := w.conns[id]; c != nil {
 		if c.open {

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// TestNeverSlower: with several links the default scheduler needs no more time than over the best of them alone, but for 2 %
-// and two of the longest round trips.
+// TestNeverSlower checks that with several links the default scheduler takes at most 2 % and two of the longest round trips longer
+// than over the best link alone.
 func TestNeverSlower(t *testing.T) {
 	for n := range uint64(200) {
 		r := rand.New(rand.NewPCG(n, 15))

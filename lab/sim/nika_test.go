@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// nPart is a transfer of row N-part (Nika 2015 chapters 4 and 5).
+// nPart returns a transfer of row N-part (Nika 2015 chapters 4 and 5).
 func nPart(q float64, size int64) Spec {
 	return Spec{
 		Size: size, First: 64 << 10, Window: size + 1,
@@ -20,8 +20,8 @@ func nPart(q float64, size int64) Spec {
 	}
 }
 
-// nPlace is a place of Nika 2015: Wi-Fi of 0.2 to 14.5 and LTE of 1 to 16 Mbit/s on average, each at a level that changes every
-// 0.2 to 2 s within a factor of three, 5 MB. The paper gives the ranges, not the rates of its 63 places.
+// nPlace returns a place of Nika 2015: Wi-Fi of 0.2 to 14.5 and LTE of 1 to 16 Mbit/s on average, each at a level that changes
+// every 0.2 to 2 s within a factor of three, 5 MB. The paper gives the ranges, not the rates of its 63 places.
 func nPlace(n uint64) Spec {
 	r := rand.New(rand.NewPCG(n, 15))
 	link := func(low, high float64, rtt time.Duration) Link {
@@ -34,10 +34,10 @@ func nPlace(n uint64) Spec {
 	}
 }
 
-// noisyShare returns how often a partition by estimates m (1 + noise g), g standard normal, of two constant rates m whose
-// quotient is q reaches a share of the optimum. Estimates below a hundredth of the rate count as that.
+// noisyShare returns how often a partition by estimates m (1 + noise g), g standard normal, of two constant rates m whose quotient
+// is q reaches a share of the optimum. Estimates below a hundredth of the rate count as a hundredth.
 func noisyShare(q, noise, share float64) float64 {
-	const steps, width = 400, 5. // of a grid of both g
+	const steps, width = 400, 5. // steps and width of the grid over both values of g
 	var reached, all float64
 	at := func(i int) (estimate, weight float64) {
 		g := width * (2*(float64(i)+0.5)/steps - 1)
@@ -47,8 +47,8 @@ func noisyShare(q, noise, share float64) float64 {
 		a, wa := at(i)
 		for k := range steps {
 			b, wb := at(k)
-			part := a * q / (a*q + b)                 // of the first link
-			took := max(part*(1+q)/q, (1-part)*(1+q)) // of the optimal time
+			part := a * q / (a*q + b)                 // share of the first link
+			took := max(part*(1+q)/q, (1-part)*(1+q)) // time relative to the optimal time
 			if all += wa * wb; 1/took >= share {
 				reached += wa * wb
 			}
@@ -57,8 +57,8 @@ func noisyShare(q, noise, share float64) float64 {
 	return reached / all
 }
 
-// TestNoisyShare: an error of 50 % leaves 69 to 75 % of the draws within 70 % of the optimum whatever the rates, not 90 %; one of
-// 2 % leaves all of them within 85 %.
+// TestNoisyShare checks that an error of 50 % leaves 69 to 75 % of the draws within 70 % of the optimum, whatever the rates, not 90
+// %, and that an error of 2 % leaves all of them within 85 %.
 func TestNoisyShare(t *testing.T) {
 	for q, want := range map[float64]float64{0.01: 69, 0.1: 71, 0.3: 75, 1: 73.6, 3: 75, 10: 71, 100: 69} {
 		if got := 100 * noisyShare(q, 0.5, 0.7); math.Abs(got-want) > 0.6 {
@@ -112,10 +112,10 @@ func partitionsTable(t *testing.T) string {
 	return b.String()
 }
 
-// places is how many places Nika 2015 has.
+// places is the number of places in Nika 2015.
 const places = 63
 
-// placesTable writes the comparisons of Nika 2015 sections 5.1 and 5.2 over as many places.
+// placesTable writes the comparisons of Nika 2015 sections 5.1 and 5.2 over the same number of places.
 func placesTable(t *testing.T) string {
 	names := []string{
 		"wifi", "lte", "best", "switching", "switching-free", "naive", "probe", "noisy-2", "noisy-50", "optimal", "alg3", "confluence",
@@ -234,11 +234,11 @@ func placesTable(t *testing.T) string {
 	return b.String()
 }
 
-// ofSize is what a size changes: medians over the places, and the most.
+// ofSize holds the results for one object size: medians and maxima over the places.
 type ofSize struct{ share, tail, tailMost, cost, costMost float64 }
 
-// bySize compares objects of 0.5, 1 and 5 MB, each split once by exact rates: the tail of LTE is what the radio takes after its
-// last byte, in percent of both radios' joules.
+// bySize compares objects of 0.5, 1 and 5 MB, each split once by exact rates. The tail of LTE is the energy that its radio takes
+// after its last byte, in percent of both radios' joules.
 func bySize(t *testing.T) (all [3]ofSize) {
 	for i, size := range []int64{500e3, 1e6, 5e6} {
 		var share, tail, cost []float64

@@ -11,11 +11,11 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// kRuns is how often a row of K-cap is run, as in Nikravesh 2018 section 6.6.
+// kRuns is the number of runs of a row of K-cap, as in Nikravesh 2018 section 6.6.
 const kRuns = 30
 
-// kCap is a transfer of row K-cap (Nikravesh 2018 section 6.6) over HTTP/2; rates in Mbit/s. Round trips vary by up to 2 and 8
-// ms.
+// kCap returns a transfer of row K-cap (Nikravesh 2018 section 6.6) over HTTP/2. Rates are in Mbit/s. Round-trip times vary by up
+// to 2 and 8 ms.
 func kCap(rates [2]float64, size int64) Spec {
 	return Spec{
 		Size: size, First: 64 << 10, Window: size + 1,
@@ -32,8 +32,9 @@ var (
 	fixed     = []string{"fixed-128k", "fixed", "fixed-512k"} // mHTTP
 )
 
-// The hints of MP-HTTP: the file's size (FS), and the links' rates and round trips (BW/L). mphttp then asks both links at once
-// for all of the file, for a half each or for what lets both end together (equation 6.1); other schedulers as the product does.
+// The hints of MP-HTTP: the file's size (FS), and the links' rates and round-trip times (BW/L). mphttp then requests the whole file
+// on both links at once, a half on each or such parts that both end together (equation 6.1). Other schedulers start as in the
+// product.
 func unhinted(_ string, s Spec) Spec { return s }
 
 func sized(scheduler string, s Spec) Spec {
@@ -76,7 +77,7 @@ func often(t *testing.T, scheduler string, s Spec) float64 {
 	return percentile(took, 0.5)
 }
 
-// mHTTP returns the best median of the fixed ranges, and which it is.
+// mHTTP returns the best median of the fixed ranges, and the scheduler's name.
 func mHTTP(t *testing.T, s Spec) (best float64, name string) {
 	t.Helper()
 	best = math.Inf(1)
@@ -98,7 +99,7 @@ func cappedTable(t *testing.T) string {
 		}
 	}
 	b.WriteString(" limit |\n| --- | ---: |" + strings.Repeat(" ---: |", 2+2*len(hints)+1) + "\n")
-	gains := map[string][]float64{} // of a scheme over mHTTP
+	gains := map[string][]float64{} // gains of a scheme over mHTTP
 	var hinted, behind []float64
 	for _, rates := range kCapRates {
 		for _, size := range kCapSizes {
@@ -143,7 +144,7 @@ func cappedTable(t *testing.T) string {
 	line("gain of the hints over mphttp without", "up to 6 % on average", span(hinted), mean(hinted) > 0 && mean(hinted) <= 6)
 	line("with hints, slower than MPTCP; here than the limit", "0.1 to 11 %", span(behind), percentile(behind, 1) <= 11)
 	fmt.Fprintf(&b, "| confluence faster than the best fixed range | | %s | |\n", span(gains["confluence"]))
-	if mean(plain) < 3 { // what the source has at least in each row, the mean has here
+	if mean(plain) < 3 { // the source has at least this gain in each row; here only the mean has it
 		t.Errorf("mphttp is %.1f %% faster on average", mean(plain))
 	}
 	return b.String()

@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// TestPrinted recomputes from the thesis' printed times (sections 5.1 to 5.5) what docs/REPRODUCTION.md shows beside our figures.
+// TestPrinted recomputes the figures that docs/REPRODUCTION.md shows beside ours from the times printed in the thesis (sections 5.1
+// to 5.5).
 func TestPrinted(t *testing.T) {
 	for name, p := range map[string]struct {
-		alone [2]float64    // seconds over Wi-Fi and over LTE alone
-		times [4][2]float64 // Wi-Fi's and LTE's: naive, Algorithms 1 to 3
+		alone [2]float64    // seconds over Wi-Fi alone and over LTE alone
+		times [4][2]float64 // times of Wi-Fi and LTE: naive, Algorithms 1 to 3
 	}{
 		"S-HS6": {[2]float64{26.06, 52.97}, [4][2]float64{{13.19, 32.36}, {18.34, 18.35}, {18.86, 15.77}, {16.68, 16.29}}},
 		"S-HS7": {[2]float64{26.25, 33.79}, [4][2]float64{{13.27, 18.99}, {17.88, 17.67}, {18.44, 15.89}, {16.55, 16.05}}},
@@ -44,7 +45,7 @@ func TestPrinted(t *testing.T) {
 		}
 	}
 
-	// What the text of docs/REPRODUCTION.md says of them.
+	// The statements in docs/REPRODUCTION.md about these figures.
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "REPRODUCTION.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// correlations are those of Skjolden 2019 whose pairs the thesis prints.
+// correlations lists the correlations of Skjolden 2019 whose pairs the thesis prints.
 var correlations = []struct {
 	what    string
 	x, y    []float64

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestReproduction writes the sources' tables beside Tributary's figures into docs/REPRODUCTION.md, or holds them to what they
-// should be: go test -C lab ./sim -run Reproduction -update. The text around them says where one differs, and why.
+// TestReproduction writes the sources' tables beside Tributary's figures into docs/REPRODUCTION.md, or checks that they are up to
+// date: go test -C lab ./sim -run Reproduction -update. The text around the tables says which figures differ, and why.
 func TestReproduction(t *testing.T) {
 	tables := []struct {
-		name  string // of the part of the document
+		name  string // name of the part of the document
 		write func(t *testing.T) string
 	}{
 		{"skjolden", skjoldenTable},
@@ -34,13 +34,13 @@ func TestReproduction(t *testing.T) {
 		return
 	}
 	for i, table := range tables {
-		if text[i] != "" { // else another one was asked for
+		if text[i] != "" { // otherwise another table was selected
 			inDoc(t, filepath.Join("..", "..", "docs", "REPRODUCTION.md"), table.name, text[i])
 		}
 	}
 }
 
-// verdict says whether a pass line holds.
+// verdict returns the text for a pass criterion that is met or not.
 func verdict(ok bool) string {
 	if ok {
 		return "reproduced"

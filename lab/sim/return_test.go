@@ -8,10 +8,10 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// returns are the moments at which links were given back, and when the first byte came over them after that.
+// returns holds the times at which a link returned, and how long after each the first byte arrived over it; -1 = none yet.
 type returns struct{ at, carried []time.Duration }
 
-// follow records in a scenario how soon links carry bytes again, and the longest time during which none did although one could.
+// follow records in a scenario how soon links carry bytes again, and the longest time without a byte although a link was up.
 func follow(s *Spec) (all []returns, idle *time.Duration) {
 	all, idle = make([]returns, len(s.Links)), new(time.Duration)
 	for i, l := range s.Links {
@@ -28,7 +28,7 @@ func follow(s *Spec) (all []returns, idle *time.Duration) {
 				all[link].carried[k] = at - back
 			}
 		}
-		dark := time.Duration(0) // for which both were, since the last byte
+		dark := time.Duration(0) // time since the last byte during which no link was up
 		for t := last; t < at; t += ms {
 			if !s.up(t) {
 				dark += ms
@@ -40,7 +40,7 @@ func follow(s *Spec) (all []returns, idle *time.Duration) {
 	return all, idle
 }
 
-// up reports whether one of the links is.
+// up reports whether one of the links is up at a time.
 func (s *Spec) up(at time.Duration) bool {
 	for _, l := range s.Links {
 		if l.up(at) {
@@ -75,7 +75,7 @@ func (s *Spec) allowed() time.Duration {
 	}
 }
 
-// TestLinkReturnsAtOnce: row 6 of the benchmark, with a link that is back after 2 to 4 s.
+// TestLinkReturnsAtOnce runs row 6 of the benchmark with a link that is back after 2 to 4 s.
 func TestLinkReturnsAtOnce(t *testing.T) {
 	for away := 2000 * ms; away <= 4000*ms; away += 37 * ms {
 		for _, ends := range [][2]What{{Blackhole, Restore}, {Gone, Back}} {
@@ -98,7 +98,8 @@ func TestLinkReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// TestFlappingLinks: each link is gone five times for 0.6 s. What is missing to 100 % is mostly slow start after each return.
+// TestFlappingLinks runs a transfer in which each link is gone five times for 0.6 s. The gap to 100 % is mostly slow start after
+// each return.
 func TestFlappingLinks(t *testing.T) {
 	for _, ends := range [][2]What{{Blackhole, Restore}, {Gone, Back}} {
 		for shift := time.Duration(0); shift < 200*ms; shift += 130 * ms {

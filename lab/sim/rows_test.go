@@ -39,12 +39,12 @@ type radio struct {
 	events      []LinkEvent
 }
 
-// steady makes a link of it that has the mean rate after the ramp.
+// steady returns a link that has the mean rate after the ramp.
 func (r radio) steady() Link {
 	return Link{Rate: r.mean * mbit, RTT: r.rtt, Ramp: r.ramp, Events: r.events}
 }
 
-// draw makes a link of it.
+// draw returns a link with random rates.
 func (r radio) draw(rnd *rand.Rand) Link {
 	l := r.steady()
 	if r.sigma == 0 {
@@ -59,7 +59,7 @@ func (r radio) draw(rnd *rand.Rand) Link {
 	return l
 }
 
-// thesis is a row of Skjolden 2019: the links of docs/REPRODUCTION.md, and what its tables say. The Link deltas and rates are
+// thesis is a row of Skjolden 2019: the links of docs/REPRODUCTION.md, and the results in the thesis. The Link deltas and rates are
 // printed (tables 5.1 to 5.11); the shares of the ideal time are computed from printed times (docs/REPRODUCTION.md).
 type thesis struct {
 	name      string
@@ -72,14 +72,14 @@ type thesis struct {
 	passes    func(c map[string]cell, a3 string) bool
 }
 
-// printed is a rate and its standard deviation in Mbit/s.
+// printed is a printed rate and its standard deviation in Mbit/s.
 type printed struct{ rate, sigma float64 }
 
 // cell is the result of a scheme in a row: medians.
 type cell struct {
 	took, delta time.Duration
 	share       float64 // ideal time / time
-	bans        int     // in all runs
+	bans        int     // total over all runs
 	rates       [2]rate
 }
 
@@ -152,7 +152,7 @@ var thesisRows = []thesis{
 	},
 }
 
-// quiet is a row without noise, in a window as large as the object.
+// quiet returns a row without noise, in a window as large as the object.
 func (r thesis) quiet() Spec {
 	return Spec{Size: r.size, First: 256 << 10, Window: r.size + 1, Links: []Link{r.wifi.steady(), r.lte.steady()}}
 }

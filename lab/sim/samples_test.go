@@ -30,7 +30,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestReceived: a link of 8 Mbit/s brings 1 MB/s, and the samples add up to its bytes.
+// TestReceived checks that a link of 8 Mbit/s delivers 1 MB/s, and that the samples add up to its bytes.
 func TestReceived(t *testing.T) {
 	links := []Link{{Rate: 1e6, RTT: 20 * ms}, {Rate: 1e6, RTT: 40 * ms}}
 	r := run(t, "naive", Spec{Size: 4e6, First: 256 << 10, Window: 8e6, Links: links})
@@ -45,7 +45,7 @@ func TestReceived(t *testing.T) {
 		if m := percentile(r.Received.Rates(i, 5), 0.5); math.Abs(m-1e6) > 5e4 {
 			t.Errorf("link %d: %.0f bytes/s", i, m)
 		}
-		// Simpson's rule over the rates gives the bytes back, but for the first and the last half step, and the rest of a second.
+		// Simpson's rule over the rates gives the bytes, except for the first and the last half step and the rest of a second.
 		if got := simpson(r.Received.Rates(i, 5), 0.5); math.Abs(got-float64(r.Bytes[i])) > 1e6 {
 			t.Errorf("link %d: integral %.0f, %d bytes", i, got, r.Bytes[i])
 		}
@@ -63,7 +63,7 @@ func TestReceived(t *testing.T) {
 		two.add(time.Duration(i)*SampleStep+SampleStep/2, 1, n)
 	}
 	if got := two.Tail(); got != 2000*0.1/0.1+0.8*(20000-2000) {
-		t.Errorf("tail %.0f", got) // the 19 whole samples: two of 2000 bytes/s, then 20,000; rank 1.8
+		t.Errorf("tail %.0f", got) // the 19 complete samples: two of 2000 bytes/s, then 20,000; rank 1.8
 	}
 }
 
@@ -75,7 +75,7 @@ func mean(values []float64) float64 {
 	return sum / float64(max(1, len(values)))
 }
 
-// sigma is the standard deviation of a sample, 0 of fewer than two values.
+// sigma returns the standard deviation of a sample, or 0 for fewer than two values.
 func sigma(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
@@ -87,8 +87,8 @@ func sigma(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// simpson integrates values that are the given seconds apart by Simpson's rule; of an even number of them, the last step by the
-// trapezoidal rule.
+// simpson integrates values that are the given seconds apart by Simpson's rule. For an even number of values, it integrates the
+// last step by the trapezoidal rule.
 func simpson(values []float64, seconds float64) (area float64) {
 	n := len(values)
 	if n%2 == 0 && n > 0 {
@@ -101,7 +101,7 @@ func simpson(values []float64, seconds float64) (area float64) {
 	return area
 }
 
-// pearson is the coefficient of correlation of pairs.
+// pearson returns the correlation coefficient of pairs.
 func pearson(x, y []float64) float64 {
 	mx, my := mean(x), mean(y)
 	var xy, xx, yy float64

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 )
 
-// seeded is a scenario whose links are remembered: with their rates, times the factors by turns.
+// seeded returns a scenario whose links have remembered rates: their rates times the factors in turn.
 func seeded(s Spec, factors ...float64) Spec {
 	s.Links = slices.Clone(s.Links)
 	for i := range s.Links {
@@ -17,8 +17,8 @@ func seeded(s Spec, factors ...float64) Spec {
 	return s
 }
 
-// TestStaleRates: rates that are remembered wrongly cost little in any class. Single transfers take longer or shorter by the
-// luck of their ranges, short ones most; SIM_LONG=1 looks at more of them.
+// TestStaleRates checks that wrongly remembered rates cost little in any class. Single transfers take longer or shorter by chance,
+// depending on their ranges, short ones most; SIM_LONG=1 runs more of them.
 func TestStaleRates(t *testing.T) {
 	for _, c := range Classes() {
 		t.Run(c.Name, func(t *testing.T) {

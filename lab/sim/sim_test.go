@@ -45,12 +45,12 @@ func TestInvariants(t *testing.T) {
 				if knows(name) {
 					s.Restart, s.Faults = false, Faults{} // the future is computed from the links alone
 					if _, _, err := Limit(s); err != nil {
-						continue // one link alone never ends: there is nothing to know
+						continue // a transfer over one link alone never ends: there is nothing to know
 					}
 				}
 				_, err := Run(s)
 				if f := new(FailedError); errors.As(err, &f) && f.Offset == 0 && f.Outcome.Blame() == fault.BlameLink {
-					continue // no link was alive when the first request was made: an error at once is right
+					continue // no link was alive at the first request: an immediate error is correct
 				}
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%+v", seed, err, s)
@@ -75,7 +75,7 @@ func seeds(scheduler string) uint64 {
 	return n
 }
 
-// random draws a scenario. One link at least is there in the end, so that every transfer ends.
+// random returns a random scenario. At least one link is up in the end, so that every transfer ends.
 func random(seed uint64) Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(v ...int64) int64 { return v[r.IntN(len(v))] }

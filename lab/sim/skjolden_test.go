@@ -12,11 +12,11 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// runs is how often a row of the reproduction is run, each time with other noise (docs/REPRODUCTION.md).
+// runs is the number of runs of a row of the reproduction, each with different noise (docs/REPRODUCTION.md).
 const runs = 10
 
-// published are the schemes of the thesis, Algorithms 2 and 3 with the links' mean rates as their constants, as published;
-// alg3 has guards, and measures instead.
+// published lists the schemes of the thesis. Algorithms 2 and 3 have the links' mean rates as constants, as published; alg3 has
+// guards and measures the rates instead.
 var published = []string{"naive", "alg1", "alg2-known", "alg3-known", "alg3", "confluence"}
 
 // both runs every scheme on a row, in a window as large as the object and in the default one. Each link alone, and schemes that
@@ -33,7 +33,7 @@ func (r thesis) both(t *testing.T) (large, small map[string]cell) {
 	return large, small
 }
 
-// at runs schemes on a row with a window. It adds the time of each link alone, unless that is there already.
+// at runs schemes on a row with a window. It adds the time of each link alone, unless it is known already.
 func (r thesis) at(t *testing.T, window int64, schemes []string, alone [][2]time.Duration) map[string]cell {
 	all := map[string]cell{}
 	took, delta, share, bans := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string][]float64{}, map[string]int{}
@@ -86,7 +86,7 @@ func (r thesis) at(t *testing.T, window int64, schemes []string, alone [][2]time
 	return all
 }
 
-// rate describes the rates of one link in one run, each over 1 s, in Mbit/s.
+// rate summarizes the rates of one link in one run, each over 1 s, in Mbit/s.
 type rate struct{ p05, p50, p90, sigma, cv float64 }
 
 func ratesOf(rates []float64) rate {
@@ -100,7 +100,7 @@ func ratesOf(rates []float64) rate {
 	return r
 }
 
-// medianOf takes the median of each figure over the runs, as the thesis does (section 3.4).
+// medianOf returns the median of each figure over the runs, as in the thesis (section 3.4).
 func medianOf(runs []rate) rate {
 	of := func(figure func(rate) float64) float64 {
 		var all []float64
@@ -115,7 +115,7 @@ func medianOf(runs []rate) rate {
 	}
 }
 
-// skjoldenTable has the rows of chapter 5: times, then rates.
+// skjoldenTable returns the rows of chapter 5: times, then rates.
 func skjoldenTable(t *testing.T) string {
 	rows := make([]struct{ times, rates string }, len(thesisRows))
 	slower := make([]float64, len(thesisRows)) // naive in the default window, compared with a window as large as the object
@@ -156,7 +156,7 @@ func capsOfAlg1(t *testing.T) string {
 		strings.Join(times, ", ") + " s on S-HS7\nwithout noise.\n"
 }
 
-// times is a row's part of the table of times.
+// times returns a row's part of the table of times.
 func (r thesis) times(large, small map[string]cell) string {
 	var b strings.Builder
 	for _, alone := range []string{"wifi", "lte"} {
@@ -184,7 +184,7 @@ func (r thesis) times(large, small map[string]cell) string {
 	return b.String()
 }
 
-// rates is a row's part of the table of rates.
+// rates returns a row's part of the table of rates.
 func (r thesis) rates(large map[string]cell) string {
 	var b strings.Builder
 	row := r.name
@@ -208,7 +208,7 @@ func (r thesis) rates(large map[string]cell) string {
 	return b.String()
 }
 
-// failingTable has the rows fail-1 and fail-2. Nothing is random in them: one run each.
+// failingTable returns the rows fail-1 and fail-2. Nothing in them is random, so each has one run.
 func failingTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| row | object | scheme | time | refetched | first link in all | bans | proposed |\n" +
@@ -220,7 +220,7 @@ func failingTable(t *testing.T) string {
 		check := health.SlowGuarded
 		switch {
 		case scheduler == "alg3-known" && strings.HasPrefix(name, "fail-2"):
-			check = health.SlowLiteral // that section's own
+			check = health.SlowLiteral // the check of that section
 		case scheduler == "alg3-known":
 			check = health.SlowOff // as published
 		}
@@ -239,7 +239,7 @@ func failingTable(t *testing.T) string {
 	const five, back = 5 * time.Second, 25 * time.Second
 	goes := []LinkEvent{{At: five, What: Gone}, {At: back, What: Back}}
 	dark := []LinkEvent{{At: five, What: Blackhole}, {At: back, What: Restore}}
-	again := func(r Result) bool { return r.Waste < 1e6 && r.Bytes[0] > 52e6 } // by 5 s it has brought 50 MB
+	again := func(r Result) bool { return r.Waste < 1e6 && r.Bytes[0] > 52e6 } // by 5 s the link delivered 50 MB
 	for _, name := range []string{"alg3-known", "alg3", "confluence"} {
 		row("no failure", name, 250e6, false, "", nil)
 		row("fail-1, interface down from 5 to 25 s", name, 250e6, false, "refetched about 0, readmitted", again, goes...)

@@ -12,7 +12,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// unequal returns a transfer of 20 s over links of so many Mbit/s; the first one has the round trip near, the others far.
+// unequal returns a transfer of 20 s over links with the given rates in Mbit/s. The first link has the round-trip time near, the
+// others far.
 func unequal(near, far time.Duration, rates ...float64) Spec {
 	s := Spec{Window: defaultWindow, First: 256 << 10}
 	for i, r := range rates {
@@ -31,9 +32,9 @@ var slowPairs = [][]float64{
 	{400, 20}, {400, 1}, {66.7, 7.49}, {100, 1}, {50, 0.09}, {20, 1}, {5, 0.09}, {1, 0.09}, {100, 50, 1}, {50, 0.09, 0.09},
 }
 
-// TestSlowLinks holds the guarded check to its promises. With it a transfer takes no longer than without, but for 0.5 % and two
-// of the longest round trips. And under the default scheduler it takes no longer than over the best link alone, but for 1 %, two
-// round trips, and half a second for each time that a link was tried: after 0, 5, 15, 35 s and then every 30 s.
+// TestSlowLinks checks the promises of the guarded check. With it, a transfer takes at most 0.5 % and two of the longest round
+// trips longer than without. Under the default scheduler it takes at most 1 %, two round trips, and half a second for each time
+// that a link was tried longer than over the best link alone. Links are tried after 0, 5, 15, 35 s and then every 30 s.
 func TestSlowLinks(t *testing.T) {
 	schedulers := []string{schedule.Default}
 	if os.Getenv("SIM_LONG") != "" {
@@ -68,7 +69,7 @@ func TestSlowLinks(t *testing.T) {
 	}
 }
 
-// TestSlowLinkHelps: 20 Mbit/s beside 400 are used in full, except by the check as published.
+// TestSlowLinkHelps checks that 20 Mbit/s beside 400 are fully used, except with the check as published.
 func TestSlowLinkHelps(t *testing.T) {
 	s := unequal(10*ms, 45*ms, 400, 20)
 	took := map[health.SlowCheck]time.Duration{}
@@ -124,8 +125,8 @@ func TestSlowTable(t *testing.T) {
 	inDoc(t, filepath.Join("..", "..", "docs", "SIMULATOR.md"), "slow links", b.String())
 }
 
-// TestLinkBecomesSlow: when the first link falls to a hundredth in mid-transfer, what it owes then does not hold up the other one
-// for long (row fail-2 of docs/REPRODUCTION.md).
+// TestLinkBecomesSlow checks that, when the first link falls to a hundredth of its rate in mid-transfer, the bytes that it owes do
+// not delay the other link for long (row fail-2 of docs/REPRODUCTION.md).
 func TestLinkBecomesSlow(t *testing.T) {
 	for _, rate := range []float64{0.8, 0.2, 0.05} {
 		s := unequal(20*ms, 40*ms, 80, 60)
@@ -141,7 +142,8 @@ func TestLinkBecomesSlow(t *testing.T) {
 	}
 }
 
-// TestSlowInClasses: no link of the classes is banned for being slow: where links are alike, vary, or are lossy, none is in the way.
+// TestSlowInClasses checks that no link of the classes is banned for being slow: if links are alike, vary or are lossy, none delays
+// the transfer.
 func TestSlowInClasses(t *testing.T) {
 	n := uint64(2)
 	if os.Getenv("SIM_LONG") != "" {

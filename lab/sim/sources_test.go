@@ -14,10 +14,11 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// The tests of this file hold the simulator to the results of the sources (docs/SIMULATOR.md): not the figures, which are of
-// other links, but which scheme is ahead, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
+// The tests in this file check the simulator against the results of the sources (docs/SIMULATOR.md): not the figures, which are for
+// other links, but which scheme is ahead, and by about how much. docs/SIMULATOR.md says which results are not reproduced, and why.
 
-// TestLinkDelta: naive ends seconds to minutes apart (4.6 to 122 s in the thesis), Algorithm 3 does not.
+// TestLinkDelta checks that the links of naive end seconds to minutes apart (4.6 to 122 s in the thesis), and those of Algorithm 3
+// do not.
 func TestLinkDelta(t *testing.T) {
 	for _, r := range thesisRows[:4] { // steady links, nearly
 		s, name, reported := r.quiet(), r.name, time.Duration(r.delta[0]*float64(time.Second))
@@ -42,7 +43,7 @@ func TestLinkDelta(t *testing.T) {
 	})
 }
 
-// requests collects the lengths of the ranges that a scheduler asks of a link, but for the first two and the last.
+// requests returns the lengths of the ranges that a scheduler requests on a link, except the first two and the last.
 func requests(t *testing.T, link int, with schedule.Scheduler, s Spec) (sizes []int64, r Result) {
 	t.Helper()
 	s.Window, s.First, s.with = s.Size+1, 256<<10, with
@@ -62,11 +63,11 @@ func requests(t *testing.T, link int, with schedule.Scheduler, s Spec) (sizes []
 	return sizes[2 : len(sizes)-1], r
 }
 
-// TestAlg2SlowLink: the sum of throughputs cancels, so the slow link's requests do not change when the fast link speeds up
-// (Skjolden 2019 section 4.3.4).
+// TestAlg2SlowLink checks that the sum of throughputs cancels, so that the slow link's requests do not change when the fast link
+// speeds up (Skjolden 2019 section 4.3.4).
 func TestAlg2SlowLink(t *testing.T) {
 	s := Spec{Size: 100e6, Links: []Link{{Rate: 0.8e6, RTT: 20 * ms}, {Rate: 1.6e6, RTT: 40 * ms, Events: []LinkEvent{{At: 10 * time.Second, What: SetRate, Rate: 8e6}}}}}
-	bandwidth := []float64{30e6, 30e6} // sum bw of the thesis' example: 60,000 KBps
+	bandwidth := []float64{30e6, 30e6} // sum bw of the example in the thesis: 60,000 KBps
 	slow, _ := requests(t, 0, &literature.Alg2{Bandwidth: bandwidth}, s)
 	fast, _ := requests(t, 1, &literature.Alg2{Bandwidth: bandwidth}, s)
 	for _, n := range slow {
@@ -79,11 +80,11 @@ func TestAlg2SlowLink(t *testing.T) {
 	}
 }
 
-// TestAlg3Floor: Algorithm 3 asks for no less than a link has in flight, and so fills a far link that Algorithm 2 leaves idle
-// (Skjolden 2019 section 4.3.5).
+// TestAlg3Floor checks that Algorithm 3 requests no less than a link has in flight, and so fills a far link that Algorithm 2 leaves
+// idle (Skjolden 2019 section 4.3.5).
 func TestAlg3Floor(t *testing.T) {
 	s := Spec{Size: 300e6, Slow: health.SlowOff, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 20 * mbit, RTT: 600 * ms}}}
-	bandwidth := []float64{480e6, 5e6} // set by hand, and too high, as in the thesis' example: then shares are short
+	bandwidth := []float64{480e6, 5e6} // set by hand and too high, as in the example in the thesis, so that shares are short
 	const floor = 5e6 * 0.6
 	a2, r2 := requests(t, 1, &literature.Alg2{Bandwidth: bandwidth}, s)
 	a3, r3 := requests(t, 1, &literature.Alg3{Bandwidth: bandwidth}, s)
@@ -99,8 +100,8 @@ func TestAlg3Floor(t *testing.T) {
 	t.Logf("Algorithm 2 takes %v, Algorithm 3 %v", r2.Took, r3.Took)
 }
 
-// TestNoise: with an error of 2 % of the rates 90 % of the runs reach 85 % of what bundling reaches (Nika 2015 section 5.2). With
-// one of 50 % as many reach 70 % as arithmetic says (TestNoisyShare), and not 90 % as in the paper.
+// TestNoise checks that, with an error of 2 % in the rates, 90 % of the runs reach 85 % of the bundling limit (Nika 2015 section
+// 5.2). With an error of 50 %, the share of runs that reach 70 % is the one that TestNoisyShare computes, not 90 % as in the paper.
 func TestNoise(t *testing.T) {
 	const runs = 100
 	for _, q := range []float64{0.1, 0.3, 1, 3, 10} {

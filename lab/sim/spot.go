@@ -7,17 +7,17 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// sample is a spot check under way.
+// sample is a running spot check.
 type sample struct {
 	attempt uint32
 	link    int8
 	r       segment.Range
-	own     int64       // offset up to which the prefix has come
-	others  segment.Set // has come over other links
+	own     int64       // offset up to which the prefix has arrived
+	others  segment.Set // bytes that arrived over other links
 	differs bool
 }
 
-// beginCheck begins the spot check that a request asks for.
+// beginCheck starts the spot check that a request asks for.
 func (w *world) beginCheck(a transfer.Action) {
 	if a.Prefix > 0 {
 		w.samples = slices.DeleteFunc(w.samples, func(s *sample) bool { return s.link == a.Link })
@@ -31,8 +31,9 @@ func (w *world) beginCheck(a transfer.Action) {
 	}
 }
 
-// compare reports bytes that came and, if there is a spot check of them, its result, before any of them goes to the client. It
-// returns false if there is none. There are no bytes here: those of two links differ if one of the links lies.
+// compare reports received bytes to the machine and, before any of them are delivered to the client, the results of completed spot
+// checks. It does nothing and returns false if no spot check is running. The simulator has no real bytes: the bytes of two links
+// differ if one of the links lies.
 func (w *world) compare(k *ask, came segment.Range) bool {
 	if len(w.samples) == 0 {
 		return false
@@ -49,7 +50,7 @@ func (w *world) compare(k *ask, came segment.Range) bool {
 	}
 	gone := max(w.offset, w.given)
 	writing := w.writing
-	w.writing = true // nothing goes out until the results are in
+	w.writing = true // nothing is delivered until the results are known
 	w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: came.Len()})
 	for _, s := range slices.Clone(w.samples) {
 		if s.own == s.r.End && s.others.Overlap(s.r) == s.r.Len() {

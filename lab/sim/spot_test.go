@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// lying runs a scenario in which a link has another object under the same headers.
+// lying runs a scenario in which a link delivers another object under the same headers.
 func lying(t *testing.T, s Spec, liar int) (visible, missed bool) {
 	t.Helper()
 	s.Scheduler, s.Restart = schedule.Default, false
@@ -28,8 +28,8 @@ func lying(t *testing.T, s Spec, liar int) (visible, missed bool) {
 	return false, false
 }
 
-// TestLies: over links that work, the client never gets a mixture, and with two links always one object, whole. With four, one that
-// is the reference and lies may be compared with the last honest one too late.
+// TestLies checks that, over links that work, the client never gets a mixture, and with two links always gets one whole object.
+// With four links, a lying reference may be compared with the last honest link too late.
 func TestLies(t *testing.T) {
 	for _, c := range Classes() {
 		t.Run("R210 "+c.Name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLiesAndFaults: the client never gets a mixture, whatever dies before anything is compared.
+// TestLiesAndFaults checks that the client never gets a mixture, whatever dies before any bytes are compared.
 func TestLiesAndFaults(t *testing.T) {
 	var runs, failed, missed int
 	for seed := range uint64(1000) {
@@ -76,8 +76,8 @@ func TestLiesAndFaults(t *testing.T) {
 	}
 }
 
-// TestSpotCheckCost compares transfers with and without spot checks. The audit holds every run to the share of the bytes that may
-// be fetched twice for them.
+// TestSpotCheckCost compares transfers with and without spot checks. The audit checks in every run the share of bytes that may be
+// fetched twice for them.
 func TestSpotCheckCost(t *testing.T) {
 	var longer, share []float64
 	verified := 0

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	segmentSize = 1448.0                 // bytes of a packet that are data
-	step        = 16 << 10               // bytes move in steps of at most so many
-	stepTime    = 100 * time.Millisecond // and of no more than a link carries in that time
+	segmentSize = 1448.0                 // data bytes in a packet
+	step        = 16 << 10               // maximum bytes of a step
+	stepTime    = 100 * time.Millisecond // maximum duration of a step at the link's rate
 	initialWnd  = 10 * segmentSize       // initial congestion window (RFC 6928)
-	receiveBuf  = 3 << 20                // buffer of a receiver that does not read
+	receiveBuf  = 3 << 20                // bytes: buffer of a receiver that does not read
 	queueTime   = 100 * time.Millisecond
 	firstRTO    = 200 * time.Millisecond
 	synRTO      = time.Second
-	secondSYN   = 250 * time.Millisecond // after a first one without an answer, beside a round trip
+	secondSYN   = 250 * time.Millisecond // delay after an unanswered first SYN, in addition to a round trip
 	dialTime    = 5 * time.Second
-	warmTime    = 2 * time.Second // for which a probe's connection is kept
+	warmTime    = 2 * time.Second // time for which a probe's connection is kept
 )
 
 // CUBIC (RFC 9438) and Reno (RFC 5681).
@@ -27,20 +27,20 @@ const (
 )
 
 // window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips, or Reno. A loss is
-// repaired within a round trip and shrinks the window once in that time.
+// repaired within a round trip, and further losses in that time do not shrink the window again.
 type window struct {
 	size     float64 // bytes
 	reno     bool
 	started  bool    // slow start is over
 	top      float64 // size at the last loss
 	since    time.Duration
-	origin   float64 // seconds from the loss until the size is at the top again
+	origin   float64 // seconds from the loss until the size reaches top again
 	repaired time.Duration
 }
 
 func newWindow(reno bool) window { return window{size: initialWnd, reno: reno} }
 
-// lost takes a loss and reports whether it is the first of its round trip.
+// lost handles a loss, if it is the first in its round trip.
 func (w *window) lost(now, rtt time.Duration) {
 	if now < w.repaired {
 		return
@@ -56,13 +56,13 @@ func (w *window) lost(now, rtt time.Duration) {
 	w.origin = math.Cbrt(w.top / segmentSize * (1 - cubicBeta) / cubicC)
 }
 
-// timeout starts again after silence.
+// timeout restarts slow start after silence.
 func (w *window) timeout() {
 	w.top = w.size
 	w.size, w.started = segmentSize, false
 }
 
-// acked takes the acknowledgment of n bytes.
+// acked handles the acknowledgment of n bytes.
 func (w *window) acked(now, rtt time.Duration, n int64) {
 	if !w.started {
 		if w.size += float64(n); w.top > 0 && w.size > w.top/2 { // after a timeout

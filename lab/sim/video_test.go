@@ -10,7 +10,7 @@ import (
 )
 
 // The video of Nikravesh 2018 section 6.6: 10 minutes in segments of 6 s, at nine rates from 0.253 to 10 Mbit/s. The source names
-// the ends alone; the others are in geometric progression here.
+// only the lowest and the highest rate; the others are in geometric progression here.
 const (
 	videoSegment  = 6 * time.Second
 	videoSegments = 100
@@ -21,8 +21,8 @@ func videoRate(level int) float64 { // Mbit/s
 	return 0.253 * math.Pow(10/0.253, float64(level)/(videoLevels-1))
 }
 
-// The buffer of the player, which chooses by it alone (BBA): the lowest rate up to the reservoir, the highest from the cushion's
-// end on, and between them in proportion. The source does not tell its player's choice.
+// The buffer of the player, which chooses the rate only by its buffer (BBA): the lowest rate up to the reservoir, the highest from
+// the end of the cushion on, and proportional in between. The source does not describe how its player chooses.
 const (
 	videoBuffer    = 60 * time.Second
 	videoReservoir = 12 * time.Second
@@ -47,8 +47,8 @@ func videoLevel(last int, buffer time.Duration) int {
 	return last
 }
 
-// video plays it, one transfer a segment over connections that are kept, and returns the mean rate in Mbit/s and for how long
-// playing stood still after its beginning.
+// video plays the video with one transfer per segment, over kept connections. It returns the mean rate in Mbit/s and the total time
+// that playing stalled after its start.
 func video(t *testing.T, scheduler string, hint func(scheduler string, s Spec) Spec, links ...Link) (rate float64, stood time.Duration) {
 	t.Helper()
 	var now, buffer time.Duration
@@ -85,7 +85,7 @@ func videoTable(t *testing.T) string {
 	if stood > 0 {
 		t.Errorf("over one link of 10 Mbit/s playing stood still for %v", stood)
 	}
-	over, behind := map[string][]float64{}, map[string][]float64{} // percent: over msplayer, behind one link
+	over, behind := map[string][]float64{}, map[string][]float64{} // percent: ahead of msplayer, behind one link
 	for _, rates := range [][2]float64{{3, 7}, {5, 5}, {7, 3}} {
 		fmt.Fprintf(&b, "| %.0f + %.0f |", rates[0], rates[1])
 		ms := 0.
@@ -124,7 +124,7 @@ func videoTable(t *testing.T) string {
 	return b.String()
 }
 
-// TestKept: on a connection of an earlier transfer the next one saves the handshake and slow start, unless the connection was
+// TestKept checks that a transfer on a connection of an earlier one saves the handshake and slow start, unless the connection was
 // idle.
 func TestKept(t *testing.T) {
 	s := Spec{Size: 2e6, First: 64 << 10, Window: 2e6 + 1, Links: []Link{{Rate: 10 * mbit, RTT: 50 * ms}}}

@@ -17,19 +17,19 @@ import (
 
 // Spec describes one run.
 type Spec struct {
-	Size       int64 // of the object in bytes
+	Size       int64 // size of the object in bytes
 	Links      []Link
 	Scheduler  string
 	Goal       string             // "" = fastest
-	Deadline   *schedule.Deadline // instead of Goal; links with a Radio are optional
-	Background bool               // it gives way
-	Counted    bool               // it knows what comes over the links for others
-	Beside     []Beside           // what others load meanwhile; what is not over with the transfer is not counted
+	Deadline   *schedule.Deadline // replaces Goal if not nil; links with a Radio are optional
+	Background bool               // the transfer gives way to other traffic
+	Counted    bool               // the transfer knows the other traffic on the links
+	Beside     []Beside           // downloads of other programs meanwhile; those unfinished when the transfer ends are not counted
 	Window     int64              // reorder window in bytes
 	First      int64              // size of the first range, 0 = the client's own GET
-	Client     float64            // bytes per second that the client takes, 0 = as fast as they come
-	Hinted     bool               // the size is known beforehand, so that all links are asked before the first response
-	Ahead      int64              // Hinted: bytes asked of each further link before the first response, 0 = the product's 128 KiB
+	Client     float64            // bytes per second that the client reads, 0 = as fast as they arrive
+	Hinted     bool               // the size is known beforehand, so that all links get requests before the first response
+	Ahead      int64              // with Hinted: bytes for each further link before the first response, 0 = the product's 128 KiB
 	Unchecked  bool               // no spot checks
 	Restart    bool               // restart continuation
 	Slow       health.SlowCheck   // "" = SlowGuarded, the product's default
@@ -37,22 +37,22 @@ type Spec struct {
 	Seed       uint64
 	Log        func(at time.Duration, what string) // may be nil
 
-	read func(at time.Duration, link int8, n int64) // may be nil: n bytes came
-	with schedule.Scheduler                         // instead of the one that Scheduler names
+	read func(at time.Duration, link int8, n int64) // called when n bytes arrive; may be nil
+	with schedule.Scheduler                         // replaces the scheduler named by Scheduler if not nil
 
 	carried []int64 // result of Limit; nil = not computed yet
 
-	began time.Duration // the links' time at the start
+	began time.Duration // time of the links at the start
 	kept  []kept        // connections of an earlier run, by link; nil = none
 }
 
-// kept is a connection that a run leaves to the next one; the zero value is none.
+// kept is a connection that a run leaves for the next one; the zero value means none.
 type kept struct {
 	wnd window
-	at  time.Duration // when it was last used
+	at  time.Duration // time of its last use
 }
 
-// Under returns s under a scheduler by its name, or under the default one with the goal frugal if that is the name.
+// Under returns s with the named scheduler, or, if the name is that of the goal frugal, with the default scheduler and that goal.
 func (s Spec) Under(scheme string) Spec {
 	s.Scheduler, s.Goal = scheme, ""
 	if scheme == schedule.FrugalGoal {
@@ -61,45 +61,45 @@ func (s Spec) Under(scheme string) Spec {
 	return s
 }
 
-// Faults are the origin's faults; each is a chance per answer.
+// Faults are the origin's faults. Each float is a probability per answer.
 type Faults struct {
 	Reset      float64 // the connection breaks in mid-body
-	Short      float64 // the answer brings less than asked for, legally
-	CloseAfter int     // the server closes a connection after so many answers; 0 = never
-	NoPipeline bool    // it drops requests behind an unfinished answer and closes
+	Short      float64 // the answer has fewer bytes than requested, legally
+	CloseAfter int     // number of answers after which the server closes a connection; 0 = never
+	NoPipeline bool    // the server drops requests behind an unfinished answer and closes the connection
 	RefuseOn   int8    // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
 }
 
 // Result is the result of a run.
 type Result struct {
-	Took               time.Duration // until the last byte was delivered
-	Bytes              []int64       // received per link
+	Took               time.Duration // time until the last byte was delivered
+	Bytes              []int64       // bytes received, by link
 	Last               []time.Duration
 	Waste              int64
-	Compared           int64 // of Waste: fetched for spot checks
-	Verified           int64 // of Compared: by requests that fetch nothing else
+	Compared           int64 // part of Waste that was fetched for spot checks
+	Verified           int64 // part of Compared in requests that fetch nothing else
 	MaxHeld            int64
-	Pause              time.Duration // longest time without a byte at the client, from the first one on
+	Pause              time.Duration // longest time without a byte at the client after the first one
 	Requests           int
 	Bans               int
-	LeftOut, TakenBack int     // how often a link was left out because it adds nothing, and taken back because it was missed
-	InOrder            float64 // at half of the time: bytes delivered, of those that had come
+	LeftOut, TakenBack int     // how often a link was left out because it added nothing, and taken back because it was missed
+	InOrder            float64 // bytes delivered at half of the time, as a share of those received
 	Received           Received
-	Joules             []energy.Joules // by link, its tail included
-	Beside             []time.Duration // how long each of Spec.Beside took; 0 = it is not over
+	Joules             []energy.Joules // by link, including its tail
+	Beside             []time.Duration // duration of each of Spec.Beside; 0 = not finished
 
 	kept []kept
 
 	progress []progress
 }
 
-// progress is how far a transfer was at a time.
+// progress is the progress of a transfer at a time.
 type progress struct {
 	at                  time.Duration
 	delivered, received int64
 }
 
-// FailedError says that the transfer gave up.
+// FailedError reports that the transfer gave up.
 type FailedError struct {
 	At      time.Duration
 	Outcome fault.Outcome
@@ -111,7 +111,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("failed at %v: %v on link %d, offset %d", e.At, e.Outcome, e.Link, e.Offset)
 }
 
-// Delta returns the link delta: the time between the last bytes of the first and of the last link to finish.
+// Delta returns the link delta: the time between the last bytes of the first link and the last link to finish.
 func (r *Result) Delta() time.Duration {
 	lo, hi := time.Duration(0), time.Duration(0)
 	for i, t := range r.Last {
@@ -161,21 +161,21 @@ type world struct {
 	links      []*simLink
 	conns      map[uint32]*simConn
 	asks       map[uint32]*ask
-	ahead      []*ask // made before the first response
+	ahead      []*ask // requests made before the first response
 	res        Result
 	offset     int64
 	writing    bool
-	given      int64 // bytes before it are on their way to the client
+	given      int64 // offset before which all bytes are delivered or on their way to the client
 	samples    []*sample
-	tails      []segment.Range // by link: its last bytes, as far as they may be compared
+	tails      []segment.Range // by link: its last bytes that may be compared
 	lastOut    time.Duration
-	wake       time.Duration // of the machine's deadline
+	wake       time.Duration // time of the machine's next deadline
 	boardAt    time.Duration
-	last       transfer.State // at the time seen, if known
+	last       transfer.State // state at the time seen, if known
 	seen       time.Duration
 	known      bool
 	reported   time.Duration
-	gain       []float64 // of each link, as last reported
+	gain       []float64 // gain of each link, as last reported
 	traffic    []health.Traffic
 	contention health.Contention
 	radios     []energy.Meter // by link
@@ -185,7 +185,7 @@ type world struct {
 	said       *listener
 }
 
-// listener keeps a scheduler's last answer.
+// listener keeps a scheduler's last decision.
 type listener struct {
 	schedule.Scheduler
 	last schedule.Decision
@@ -201,7 +201,7 @@ var epoch = time.Unix(1_000_000_000, 0)
 
 func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
 
-// state describes the machine now.
+// state returns the current state of the machine.
 func (w *world) state() transfer.State {
 	if !w.known || w.seen != w.now {
 		w.last, w.seen, w.known = w.m.State(w.at(w.now)), w.now, true
@@ -314,7 +314,7 @@ func Run(s Spec) (Result, error) {
 	return w.res, w.err
 }
 
-// firstGrant is the reorder window before the size is known.
+// firstGrant returns the reorder window in bytes before the size is known.
 func firstGrant(s Spec) int64 { return max(s.First, 512<<10) }
 
 func (w *world) after(d time.Duration, do func()) {
@@ -328,7 +328,7 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// handle gives one event to the machine and carries out its result.
+// handle passes one event to the machine and carries out the resulting actions.
 func (w *world) handle(e transfer.Event) {
 	if w.over || w.err != nil {
 		return
@@ -338,7 +338,7 @@ func (w *world) handle(e transfer.Event) {
 	if k := w.asks[e.Attempt]; e.Kind == transfer.Read {
 		w.tails[k.conn.link] = r.Received.Tail
 	}
-	say := append([]transfer.Action(nil), r.Do...) // the actions are valid until the next Handle
+	say := append([]transfer.Action(nil), r.Do...) // the actions are valid only until the next Handle
 	if !r.Next.IsZero() {
 		at := max(r.Next.Sub(epoch), w.now+time.Microsecond)
 		w.wake = at
@@ -359,10 +359,10 @@ func (w *world) handle(e transfer.Event) {
 	w.write()
 }
 
-// reportEvery is how often the engine tells the board how fast busy links are.
+// reportEvery is the interval at which the engine reports the rates of busy links to the board.
 const reportEvery = 250 * time.Millisecond
 
-// report does so: the board bans a link that is far slower than the others.
+// report reports the rates of busy links to the board, which bans a link that is far slower than the others.
 func (w *world) report() {
 	if w.over || w.now-w.reported < reportEvery {
 		return
@@ -381,7 +381,7 @@ func (w *world) report() {
 	}
 }
 
-// contend leaves a link out that adds nothing.
+// contend leaves out a link that adds nothing, and takes back a link that is missed.
 func (w *world) contend(s transfer.State) {
 	w.traffic = w.traffic[:0]
 	for _, l := range s.Links {
@@ -464,21 +464,21 @@ func (w *world) carryOut(a transfer.Action) {
 	}
 }
 
-// A request and a handshake take about so many bytes on the way up.
+// Approximate bytes sent for requests, handshakes and acknowledgments.
 const (
 	requestBytes   = 400
 	handshakeBytes = 120
-	ackEvery       = 44 // bytes down for each of acknowledgments: 66 for two packets
+	ackEvery       = 44 // bytes received per byte of acknowledgments: 66 for two packets
 )
 
-// packet accounts for bytes that a link's radio carries.
+// packet accounts for bytes that a link's radio sends (up) and receives (down).
 func (w *world) packet(link int8, up, down int64) {
 	if w.spec.Links[link].Radio != nil {
 		w.radios[link].Add(w.at(w.now), up, down)
 	}
 }
 
-// The engine probes a link that has just failed as often as this, at first and later.
+// Intervals at which the engine probes a link that has recently failed, at first and later.
 const (
 	probeSoon  = 50 * time.Millisecond
 	probeEvery = 250 * time.Millisecond
@@ -539,7 +539,7 @@ func (w *world) delivered(n int64) {
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 
-// check holds the run to the invariants.
+// check checks the invariants of the run.
 func (w *world) check() {
 	if w.err != nil || w.over {
 		return

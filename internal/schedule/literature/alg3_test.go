@@ -21,7 +21,7 @@ func TestAlg3(t *testing.T) {
 		expect(t, last, schedule.Decision{})
 	})
 	t.Run("a link faster than its constant: the printed formula has no cap of P/n", func(t *testing.T) {
-		known := []float64{800 * kb, 200 * kb} // half of what the links do
+		known := []float64{800 * kb, 200 * kb} // half of the links' rates
 		want := rng(0, 200_000*kb)             // (250,000/2) (2000/1000) (1600/2000) KB
 		v := newView(250_000*kb, huge, paperLinks()...)
 		expect(t, (&literature.Alg2{Bandwidth: known}).Next(start, v), fetch(0, want, schedule.Share))

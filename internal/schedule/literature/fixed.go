@@ -6,11 +6,11 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// Fixed asks for ranges of one fixed length, one at a time on each link: whichever link is done takes the next. Download
-// managers do this, and mHTTP, which Nikravesh 2018 (section 6.6) compares with 128, 256 and 512 KB.
+// Fixed requests ranges of one fixed length, one at a time on each link; whichever link is done takes the next. Download managers
+// do this, and so does mHTTP, which Nikravesh 2018 (section 6.6) compares with at 128, 256 and 512 KB.
 //
-// It needs to know nothing. It wins where round trips are short beside the time of a range; each range costs its link a
-// round trip, and the last range of a slow link is waited for. Shorter ranges lessen the second cost and raise the first.
+// It needs no information. It wins where round trips are short relative to the time of a range. Each range costs its link a round
+// trip, and the transfer waits for the last range of a slow link. Shorter ranges reduce the second cost and raise the first.
 type Fixed struct {
 	Size int64 // in bytes; 0 = 256 KB
 }

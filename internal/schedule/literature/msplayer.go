@@ -7,18 +7,17 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// MSPlayer sizes ranges by the ratio of the links, one range at a time on each (Nikravesh 2018 section 6.6 compares with
-// it): the slowest link fetches a base length while each faster one fetches as many times more as it is faster, so that
-// both end together. The base doubles while the slowest link becomes faster by more than 5 %, and halves while it becomes
-// slower; Ratio keeps it fixed.
+// MSPlayer sizes ranges by the ratio of the links, one range at a time on each (Nikravesh 2018 section 6.6 compares with it). The
+// slowest link fetches a base length while each faster one fetches proportionally more, so that all end together. The base doubles
+// whenever the slowest link becomes faster by 5 % or more, and halves whenever it becomes slower by as much; Ratio keeps it fixed.
 //
-// It needs the throughput of each link. It wins on steady links whose ratio is small; without pipelining every range costs
-// a round trip, and a wrong ratio is paid for with a whole range.
+// It needs the throughput of each link. It wins on steady links whose ratio is small; without pipelining every range costs a round
+// trip, and a wrong ratio costs a whole range.
 type MSPlayer struct {
 	Ratio bool
 
 	base int64
-	rate float64 // of the slowest link when the base was set
+	rate float64 // rate of the slowest link when base was set, in bytes per second
 }
 
 const (
@@ -57,7 +56,7 @@ func (s *MSPlayer) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	return s.base, schedule.Share
 }
 
-// slowest returns the usable link with the lowest goodput that is known, -1 if none is.
+// slowest returns the usable link with the lowest known goodput, or -1 if none is known.
 func slowest(v *schedule.View) int8 {
 	s := int8(-1)
 	for i := range v.Links {

@@ -7,9 +7,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Naive splits the object into as many equal ranges as there are links, asks each link for one, and corrects nothing
-// (Skjolden 2019 section 4.3.2). It needs the size alone. It is right for equal links and otherwise ends when the slowest
-// link does; ranges that a lost link leaves behind go to whichever link is idle.
+// Naive splits the object into as many equal ranges as there are links, requests one on each link, and corrects nothing (Skjolden
+// 2019 section 4.3.2). It needs only the size. It is right for equal links and otherwise ends when the slowest link does. Ranges
+// that a lost link leaves behind go to whichever link is idle.
 type Naive struct {
 	edges []int64 // ends of the shares, ascending
 }
@@ -35,7 +35,7 @@ func (s *Naive) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return wait(time.Time{})
 }
 
-// split places the edges, once, over the bytes that are free when the size becomes known.
+// split places the edges once, over the whole object, when the size becomes known.
 func (s *Naive) split(v *schedule.View) {
 	n := int64(0)
 	for i := range v.Links {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// TestNaive: size_x = P/n, once (Skjolden 2019 section 4.3.2).
+// TestNaive checks that size_x = P/n, once (Skjolden 2019 section 4.3.2).
 func TestNaive(t *testing.T) {
 	t.Run("P/n for each link, every byte once", func(t *testing.T) {
 		for n := 1; n <= 4; n++ {

@@ -8,11 +8,11 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Partition splits the object once, one range for each link in the given proportion: Nika 2015 section 5.2 with knowledge that
-// only a simulator has. With the bytes that each link can carry until all end together it is Optimal, the bundling limit; with
-// those times 1 + s g, g drawn from a normal distribution, it is Noisy.
+// Partition splits the object once, one range for each link, in the given proportion: Nika 2015 section 5.2 with knowledge that
+// only a simulator has. If the weights are the bytes that each link can carry until all end together, it is Optimal, the bundling
+// limit; if they are those times 1 + s g, with g from a normal distribution, it is Noisy.
 //
-// Nothing corrects the split: it shows the value of knowing the rates, and the cost of errors in them.
+// Nothing corrects the split, which shows the value of knowing the rates and the cost of errors in them.
 type Partition struct {
 	Weights []float64 // by link
 
@@ -27,7 +27,7 @@ func (s *Partition) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return partition(v, s.edges)
 }
 
-// edges divides a range in the proportion of weights and returns where the shares end. A link without weight gets nothing.
+// edges divides a range in proportion to the weights and returns where the shares end. A link without weight gets nothing.
 func edges(r segment.Range, weights []float64) []int64 {
 	var sum, before float64
 	for _, w := range weights {
@@ -47,8 +47,7 @@ func edges(r segment.Range, weights []float64) []int64 {
 	return ends
 }
 
-// partition gives each idle link the free part of its share, in one range; the rest of a lost link's share goes to any idle
-// one.
+// partition gives each idle link the free part of its share, in one range; the rest of a lost link's share goes to any idle link.
 func partition(v *schedule.View, ends []int64) schedule.Decision {
 	for _, own := range [...]bool{true, false} {
 		for i := range v.Links {
@@ -80,7 +79,7 @@ func stuck(v *schedule.View, f segment.Range) bool {
 	return f.Start == v.Offset && len(v.Attempts) == 0
 }
 
-// shareOf returns whose share an offset lies in.
+// shareOf returns the index of the share that an offset lies in, or len(ends) if it lies beyond them.
 func shareOf(ends []int64, at int64) int {
 	for i, e := range ends {
 		if at < e {

@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// registry names the schedulers of this package.
+// registry lists the schedulers of this package.
 var registry = []struct {
 	name string
 	make func() schedule.Scheduler

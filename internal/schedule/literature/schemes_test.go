@@ -132,7 +132,7 @@ func TestProbe(t *testing.T) {
 	sameDecisions(t, ds, fetch(0, rng(200*kb, 2300*kb), schedule.WholeRange), fetch(1, rng(2300*kb, 3000*kb), schedule.WholeRange))
 }
 
-// TestPartition: [D] 2.6: for constant rates D_i = D B_i / (B_i + B_j), so that both end together.
+// TestPartition checks [D] 2.6: for constant rates D_i = D B_i / (B_i + B_j), so that both end together.
 func TestPartition(t *testing.T) {
 	v := newView(5*mb, huge, link(0, 0, 0), link(0, 0, 0))
 	s := &literature.Partition{Weights: []float64{8, 2}}
@@ -196,7 +196,7 @@ func TestDEMS(t *testing.T) {
 	})
 }
 
-// TestSwitching: [D] 2.6: no data for 1212 ms on a change to Wi-Fi.
+// TestSwitching checks [D] 2.6: no data for 1212 ms on a change to Wi-Fi.
 func TestSwitching(t *testing.T) {
 	best := int8(1)
 	s := &literature.Switching{

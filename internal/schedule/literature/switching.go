@@ -7,20 +7,20 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Switching uses one link at a time, the one that is the fastest at that moment, and pays for each change with a pause without
-// requests: Radio Switching of Nika 2015 (sections 4.1 and 5.1). Earlier requests run to their end.
+// Switching uses one link at a time, the currently fastest one, and pays for each change with a pause without requests: Radio
+// Switching of Nika 2015 (sections 4.1 and 5.1). Earlier requests run to their end.
 //
-// It needs to know which link is the fastest now, as only a simulator does, and shows the value of choosing a link compared
-// with using both.
+// It needs to know which link is currently the fastest, which only a simulator does, and shows the value of choosing a link
+// compared with using both.
 type Switching struct {
-	Best func(now time.Time) int8          // the fastest link
-	Cost func(from, to int8) time.Duration // of a change; nil = none. The paper: 1212 ms to Wi-Fi, 196 ms to LTE
+	Best func(now time.Time) int8          // the currently fastest link
+	Cost func(from, to int8) time.Duration // cost of a change; nil = none. The paper: 1212 ms to Wi-Fi, 196 ms to LTE
 
 	on    int8
-	ready time.Time // zero: nothing was chosen yet
+	ready time.Time // end of the current pause; zero = nothing chosen yet
 }
 
-// switchEvery is how often the choice is made, and the length of a range in time of the link's goodput.
+// switchEvery is the interval between choices, and the length of a range as time at the link's goodput.
 const switchEvery = 100 * time.Millisecond
 
 // Next implements schedule.Scheduler.

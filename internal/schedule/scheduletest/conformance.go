@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Conformance tests the named schedulers, which create returns, a new one each time.
+// Conformance tests the named schedulers. create returns a new scheduler on each call.
 func Conformance(t *testing.T, names []string, create func(name string) (schedule.Scheduler, error)) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func Conformance(t *testing.T, names []string, create func(name string) (schedul
 			}
 			t.Run("own state", func(t *testing.T) {
 				a, b := two()
-				state := reflect.TypeOf(a).Elem().Size() > 0 // without any, they may well be one
+				state := reflect.TypeOf(a).Elem().Size() > 0 // schedulers without state may share an address
 				if a == nil || state && a == b {
 					t.Error("two transfers share a scheduler")
 				}
@@ -45,7 +45,7 @@ func Conformance(t *testing.T, names []string, create func(name string) (schedul
 	}
 }
 
-// lawful asks a scheduler about random views, and again after each answer, as the machine does.
+// lawful calls a scheduler with random views, and again after each decision, as the machine does.
 func lawful(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	moved := 0
 	for seed := range uint64(3000) {
@@ -85,8 +85,8 @@ func lawful(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	}
 }
 
-// neverStuck: when nothing runs and the next offset is free, a link that can be asked is asked for it, however small the window:
-// nobody else would ever call.
+// neverStuck checks that, when nothing runs and the next offset is free, the scheduler requests it on a link that can be asked,
+// however small the window is. Otherwise no event would ever call the scheduler again.
 func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
@@ -112,7 +112,7 @@ func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	}
 }
 
-// nothingUsable: with every link lost a scheduler waits, and begins again when one is back.
+// nothingUsable checks that a scheduler waits while every link is lost, and resumes when one is back.
 func nothingUsable(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	s, _ := two()
 	v := NewView(10e6, 1<<40, Link(0, 0, 0), Link(1e6, 1e6, 20e6))
@@ -126,7 +126,7 @@ func nothingUsable(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	}
 }
 
-// allFetched: nothing is free and nothing runs.
+// allFetched checks that a scheduler waits when nothing is free and nothing runs.
 func allFetched(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	s, _ := two()
 	v := NewView(10e6, 1<<40, Link(1e6, 1e6, 20e6), Link(1e6, 1e6, 20e6))

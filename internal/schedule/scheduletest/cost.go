@@ -2,7 +2,7 @@ package scheduletest
 
 import "github.com/tributary-http/tributary/internal/schedule"
 
-// bigView is a transfer over 4 links with 1,000 attempts and 1,000 free ranges. Every link is busy.
+// bigView returns the view of a transfer over 4 links with 1,000 attempts and 1,000 free ranges. Every link is busy.
 func bigView() *schedule.View {
 	const n, piece = 1000, 1e6
 	v := NewView(2*n*piece, 1<<40, EqualLinks(4)...)
@@ -20,7 +20,7 @@ func bigView() *schedule.View {
 	return v
 }
 
-// Costly are the views that take a scheduler through each of its ways: to ask, to wait, to take a tail, to cut.
+// Costly returns views that take a scheduler through each of its paths: requesting, waiting, taking a tail, and cutting a range.
 func Costly() map[string]*schedule.View {
 	ask1 := bigView()
 	ask1.Links[3].Running, ask1.Links[3].Asked = 1, 1

@@ -1,3 +1,3 @@
-// Package scheduletest helps to test schedulers. It has views of transfers, and Conformance, which checks the properties that the
-// machine relies on in every scheduler.
+// Package scheduletest helps test schedulers. It provides views of transfers, and Conformance, which checks the properties that the
+// machine expects of every scheduler.
 package scheduletest

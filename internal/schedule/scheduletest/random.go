@@ -10,7 +10,7 @@ import (
 
 const mib = 1 << 20
 
-// RandomView is the view of a transfer somewhere in its course.
+// RandomView returns the view of a transfer at a random stage.
 func RandomView(rnd *rand.Rand) *schedule.View {
 	links := make([]schedule.Link, 1+rnd.IntN(4))
 	for i := range links {

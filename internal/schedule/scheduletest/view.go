@@ -16,7 +16,7 @@ var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // Range returns [start, end).
 func Range(start, end int64) segment.Range { return segment.Range{Start: start, End: end} }
 
-// Link is a usable link without requests.
+// Link returns a usable link without requests.
 func Link(rate, peak float64, rtt time.Duration) schedule.Link {
 	return schedule.Link{Usable: true, CanAsk: true, Rate: rate, Peak: peak, RTT: rtt}
 }
@@ -28,7 +28,7 @@ func NewView(size, window int64, links ...schedule.Link) *schedule.View {
 	}
 }
 
-// Take makes r not free.
+// Take removes r from the free ranges.
 func Take(v *schedule.View, r segment.Range) {
 	var free segment.Set
 	for _, f := range v.Free {
@@ -38,7 +38,7 @@ func Take(v *schedule.View, r segment.Range) {
 	v.Free = free.Ranges()
 }
 
-// Ask lets link i fetch r; it has come as far as cursor.
+// Ask adds an attempt that fetches r on link i and has arrived up to cursor.
 func Ask(v *schedule.View, i int8, r segment.Range, cursor int64) *schedule.Attempt {
 	Take(v, r)
 	v.Attempts = append(v.Attempts, schedule.Attempt{
@@ -71,7 +71,7 @@ func Fetch(i int8, r segment.Range, rule schedule.Rule) schedule.Decision {
 	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: rule}
 }
 
-// Expect fails the test unless got is the decision wanted.
+// Expect fails the test unless got equals want.
 func Expect(t *testing.T, got, want schedule.Decision) {
 	t.Helper()
 	if got != want {
@@ -86,7 +86,7 @@ func Show(d schedule.Decision) string {
 		d.Rule)
 }
 
-// Lawful returns the fault of a decision, "" if there is none.
+// Lawful describes what is wrong with a decision; it returns "" if nothing is.
 func Lawful(v *schedule.View, d schedule.Decision) string {
 	if d.Do == schedule.Wait {
 		return ""
@@ -123,7 +123,7 @@ func Lawful(v *schedule.View, d schedule.Decision) string {
 	return ""
 }
 
-// EqualLinks returns n links that are alike.
+// EqualLinks returns n identical links.
 func EqualLinks(n int) (ls []schedule.Link) {
 	for range n {
 		ls = append(ls, Link(1e6, 1e6, 20*time.Millisecond))
@@ -131,7 +131,7 @@ func EqualLinks(n int) (ls []schedule.Link) {
 	return ls
 }
 
-// Drain asks until the answer is Wait.
+// Drain calls s and applies its decisions until it decides to wait. It returns the decisions, and the last one separately.
 func Drain(t *testing.T, s schedule.Scheduler, v *schedule.View) (ds []schedule.Decision, last schedule.Decision) {
 	t.Helper()
 	for range 100 {
@@ -149,7 +149,7 @@ func Drain(t *testing.T, s schedule.Scheduler, v *schedule.View) (ds []schedule.
 	return nil, last
 }
 
-// SameDecisions fails the test unless got are the decisions wanted.
+// SameDecisions fails the test unless got equals want.
 func SameDecisions(t *testing.T, got []schedule.Decision, want ...schedule.Decision) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
