@@ -32,7 +32,7 @@ func stays(t *testing.T, e *Engine, name, state string, d time.Duration) {
 	}
 }
 
-// becomes fails the test if a link is not in a state after a time.
+// becomes fails the test if a link does not reach a state within most.
 func becomes(t *testing.T, e *Engine, name, state string, most time.Duration) {
 	t.Helper()
 	for began := time.Now(); linkState(e, name) != state; time.Sleep(10 * time.Millisecond) {
@@ -42,7 +42,7 @@ func becomes(t *testing.T, e *Engine, name, state string, most time.Duration) {
 	}
 }
 
-// carried returns the bytes that a link brought, for whomever.
+// carried returns the bytes that a link delivered for anybody.
 func carried(e *Engine, name string) int64 {
 	for _, l := range e.Status().Links {
 		if l.Name == name {
@@ -80,12 +80,12 @@ func TestOneOriginAccuses(t *testing.T) {
 	tests := []struct {
 		name  string
 		set   func(w *world)
-		heard bool     // bytes of tunnels come over the link
+		heard bool     // bytes of tunnels arrive over the link
 		dns   bool     // its DNS servers answer
-		met   []string // who was connected to over the link
-		asked []string // who is asked about it
+		met   []string // hosts that were connected to over the link
+		asked []string // hosts that are asked about it
 
-		upstream bool // nobody knows the addresses of those
+		upstream bool // the link has an upstream: the addresses of those hosts are unknown
 	}{
 		{name: "R207 it sends nothing over a", set: starve},
 		{name: "R207 it cannot be connected to over a", set: func(w *world) { w.shut["evil:80"] = "a" }},
@@ -174,8 +174,8 @@ func (s *states) Observe(e Event) {
 	}
 }
 
-// TestProbeWithoutASlot: where no further connection to an origin may be made, none is made to find out how a link is. The
-// next transfer that may have one finds out.
+// TestProbeWithoutASlot: if no further connection to an origin may be made, none is made to test a link. The next transfer that may
+// have one tests the link.
 func TestProbeWithoutASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -203,7 +203,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 	tests := []struct {
 		name  string
 		from  []string // origins of transfers
-		met   []string // who was connected to over the link
+		met   []string // hosts that were connected to over the link
 		dns   bool     // it has a DNS server
 		limit time.Duration
 	}{
@@ -256,7 +256,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 	}
 }
 
-// TestBanConcernsOthers: what runs beside transfers learns of a ban, and is a reason to probe the link.
+// TestBanConcernsOthers: connections outside of transfers learn of a ban, and are a reason to probe the link.
 func TestBanConcernsOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -278,7 +278,7 @@ func TestBanConcernsOthers(t *testing.T) {
 		mu.Unlock()
 		<-done
 		w.change(func() { w.dead["a"] = false })
-		for linkState(e, "a") == "probing" { // of the transfer's time
+		for linkState(e, "a") == "probing" { // from the time of the transfer
 			time.Sleep(10 * time.Millisecond)
 		}
 		stays(t, e, "a", "banned", time.Minute)
@@ -318,8 +318,8 @@ func TestAllLinksDie(t *testing.T) {
 	})
 }
 
-// TestTrialsAreSpaced lets many origins accuse a link at once, again and again. Those who are asked about it are bothered
-// no more often than one of them would have it.
+// TestTrialsAreSpaced lets many origins accuse a link at once, again and again. The hosts that are asked about it are contacted no
+// more often than for a single origin.
 func TestTrialsAreSpaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const evil, most = 6, 30 * time.Second
@@ -351,7 +351,7 @@ func TestTrialsAreSpaced(t *testing.T) {
 	})
 }
 
-// TestTrialsAreBounded lets a link die that more hosts than are asked were reached over.
+// TestTrialsAreBounded lets a link die over which more hosts were reached than are asked.
 func TestTrialsAreBounded(t *testing.T) {
 	t.Run("R207 six are asked in a trial", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -394,8 +394,8 @@ func TestMeteredTrials(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		answers, told bool // of its DNS servers
-		dark          bool // nobody who was reached over it is any more
-		want          int  // connections to others
+		dark          bool // no host that was reached over it is still reachable
+		want          int  // connections to other hosts
 	}{
 		{"R207 DNS servers answer", true, true, false, 0},
 		{"R207 DNS servers are silent, others answer", false, true, false, 1},

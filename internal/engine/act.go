@@ -37,7 +37,7 @@ func (r *run) handle(e transfer.Event) time.Time {
 	return r.follow(now, r.m.Handle(now, e))
 }
 
-// read is handle for bytes that came.
+// read is handle for received bytes.
 func (r *run) read(e event) time.Time {
 	if r.over {
 		e.piece.b.free()
@@ -62,7 +62,7 @@ func (r *run) read(e event) time.Time {
 	return r.follow(now, r.compared(now, res, done, gone))
 }
 
-// follow carries out the result of an event, and returns when the machine wants to be asked again.
+// follow carries out the result of an event, and returns when the machine wants a Tick.
 func (r *run) follow(now time.Time, res transfer.Result) time.Time {
 	r.carryOutAll(now, res)
 	if r.over {
@@ -199,7 +199,7 @@ func (r *run) retire(conn uint32) {
 	r.kept = append(r.kept, l)
 }
 
-// pump hands bytes to the writer when it has nothing to do. Those before offset ready have come.
+// pump hands bytes to the writer when it has nothing to do. Bytes before offset ready have arrived.
 func (r *run) pump(ready int64) {
 	if next := r.delivery.batch(ready); next.pieces != nil {
 		r.begin()
@@ -246,7 +246,7 @@ func (r *run) report(now time.Time) transfer.State {
 	return s
 }
 
-// sample tells the machine what the kernel knows of the connections.
+// sample gives the machine the state of the connections' paths.
 func (r *run) sample(next time.Time) time.Time {
 	now := time.Now()
 	if now.Sub(r.sampled) < transfer.SampleEvery || r.opening.Version() == nil {
@@ -265,8 +265,8 @@ func (r *run) sample(next time.Time) time.Time {
 	return next
 }
 
-// contend leaves a link out that adds nothing to what the others bring. It does so only while this is the only transfer, since
-// what another one does with the links looks much the same.
+// contend leaves out a link that adds nothing to the goodput of the others. It does so only while this is the only transfer, since
+// the effect of another one on the links looks much the same.
 func (r *run) contend(now time.Time, s transfer.State) {
 	if !r.e.fleet.alone() {
 		r.stopContending()
@@ -296,14 +296,14 @@ func (s *shown) gain(link int) float64 {
 	return s.gains[link]
 }
 
-// rangeRequest makes the request of an attempt.
+// rangeRequest returns the request of an attempt.
 func (r *run) rangeRequest(a transfer.Action) RangeRequest {
 	k := RangeRequest{Target: r.req.Target, Range: a.Range, Want: r.opening.Version()}
 	k.Header, k.IfRange = r.opening.Fields()
 	if k.Want != nil {
 		return k
 	}
-	if r.req.Interim != nil && len(r.attempts) == 0 { // those of a copy are nobody's (R55)
+	if r.req.Interim != nil && len(r.attempts) == 0 { // those of a copy are dropped (R55)
 		k.Interim = r.interim.pass(r.req.Interim)
 	}
 	if a.Kind == transfer.FetchAll {

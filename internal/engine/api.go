@@ -12,23 +12,24 @@ import (
 // ErrNoLink says that no link that the request may use is up.
 var ErrNoLink = errors.New("no usable link is up")
 
-// ErrCosts says that a link has become one that costs money, which the request may not spend.
+// ErrCosts says that a link now costs money, which the request may not spend.
 var ErrCosts = errors.New("the link costs money now, which was not allowed")
 
 // Request is a client's GET that may become a transfer.
 type Request struct {
 	Target Target
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
-	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs a small request on each unmetered link
+	Size   int64       // probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link
 
-	// Unmetered, if not nil, reports whether only links that cost nothing may carry it now. It is asked again by SetLinks. It must not
-	// block.
+	// Unmetered, if not nil, reports whether only links that cost nothing may carry the request now. It is called again after
+	// SetLinks. It must not block.
 	Unmetered func() bool
-	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link at a time.
+	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link.
 	Background bool
-	// Goal is one of schedule.Goals; "" = those of the links.
+	// Goal is one of schedule.Goals; "" = the goals of the links.
 	Goal string
-	// Deadline, if not nil, keeps costly links for what the others cannot bring in time, whatever the goals of the links are.
+	// Deadline, if not nil, reserves costly links for bytes that the others cannot deliver in time, whatever the goals of the links
+	// are.
 	Deadline *Deadline
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
@@ -46,7 +47,7 @@ type Response struct {
 	Status        int
 	Header        http.Header // as the origin sent it, hop-by-hop fields included; the caller may change it
 	ContentLength int64       // -1 if unknown
-	ID            Identity    // version that the content belongs to: only the same version may be joined to it later
+	ID            Identity    // version that the content belongs to: only content of the same version may be joined to it later
 	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
 	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
 	Body    Body
@@ -74,8 +75,8 @@ type LinkStatus struct {
 	Waste   int64         // of these, second copies and bytes nobody wanted
 	Bans    int64
 
-	// Of its radio, if that is known: what downloads have taken by the model, and the state that it is in. Tunnels and requests
-	// that pass through are not counted.
+	// Energy that downloads have used on the link's radio according to the model, and the state of the radio, if it is known.
+	// Tunnels and requests that pass through are not counted.
 	Joules float64
 	Radio  string // "" = not known
 
@@ -91,20 +92,20 @@ type Status struct {
 	Transfers []TransferStatus
 	Budget    int64 // bytes that may be held for reordering, all transfers
 	Granted   int64 // of these, granted to transfers
-	Held      int64 // of these, really in blocks now
-	Undivided int   // tunnels and requests that pass through and are running; the engine does not know them
+	Held      int64 // of these, currently in blocks
+	Undivided int   // running tunnels and requests that pass through; the engine does not know them
 }
 
 // TransferStatus is one running transfer for observers.
 type TransferStatus struct {
 	ID           uint64
-	Host, Name   string // of the origin as the client named it; of the object: the last part of its path. Only its user may see them
+	Host, Name   string // the origin as the client named it; the last part of the object's path. Only its user may see them
 	Size, Offset int64  // Size -1 = unknown
 	Window       int64  // reorder window in bytes
 	Held         int64  // bytes received beyond Offset
 	Started      time.Time
-	Links        []LinkBytes // that have brought something
-	LeftOut      []LeftOut   // links that this origin's transfers do not use for now, or this transfer's goal does without, though they are up
+	Links        []LinkBytes // links that delivered something
+	LeftOut      []LeftOut   // links that are up, but banned for this origin or spared by this transfer's goal
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
@@ -129,15 +130,15 @@ const (
 	EventPassedThrough                    // Reason = why the GET did not become a transfer
 	EventDecision                         // Transfer, Link, Reason = the scheduler's
 	EventLinkState                        // Link, State, Reason: for everybody
-	EventOriginState                      // Link, State, Reason, Origin: for transfers from there, global verdicts included
+	EventOriginState                      // Link, State, Reason, Origin: for transfers from that origin, global verdicts included
 	EventHedge                            // Transfer, Link = the link whose bytes another one takes over, Reason
 	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
-	EventSpotCheckFailed                  // Transfer, Link = that has left the transfer, since its bytes are not those of the others
+	EventSpotCheckFailed                  // Transfer, Link = the one that left the transfer: its bytes differ from the others'
 )
 
-// Event is sent to observers. Observers only listen: code that acts on transfers or links has its own callback in Config. They
-// must not block.
+// Event is sent to observers. Observers only listen and must not block: code that acts on transfers or links has its own callback
+// in Config.
 type Event struct {
 	Kind     EventKind
 	At       time.Time

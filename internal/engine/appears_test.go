@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestLinkAppears lets a link appear while a transfer runs: it helps, unless the request shows credentials and it is not
-// trusted.
+// TestLinkAppears lets a link appear while a transfer runs: the link helps, unless the request carries credentials and the link is
+// not trusted.
 func TestLinkAppears(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

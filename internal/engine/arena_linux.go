@@ -14,5 +14,5 @@ func slab(n int) []byte {
 	return b
 }
 
-// unslab ends the use of a slab.
+// unslab gives a slab back to the system.
 func unslab(b []byte) { _ = unix.Munmap(b) }

@@ -15,16 +15,16 @@ import (
 type Budget struct {
 	mu      sync.Mutex
 	total   int64
-	most    int64 // that one transfer may have
-	each    int64 // cost of every transfer beside its grant
+	most    int64 // maximum for one transfer
+	each    int64 // memory of every transfer in addition to its grant
 	members []*Share
 }
 
 // minGrant is granted to every transfer, budget or not: enough to run on one link.
 const minGrant = 128 << 10
 
-// perTransfer is the memory of a transfer over two links beside its blocks: the stacks of some seven goroutines, buffers of
-// three connections, and garbage not yet collected.
+// perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven goroutines,
+// buffers of three connections, and garbage not yet collected.
 const perTransfer = 192 << 10
 
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
@@ -41,7 +41,7 @@ type Share struct {
 	tell    func(n int64)
 }
 
-// Join adds a transfer that asks for n bytes and needs them; it gets the least grant immediately. tell is called with the
+// Join adds a transfer that asks for n bytes and needs them; it gets the minimum grant immediately. tell is called with the
 // resulting window and with every change of it, while the budget's lock is held: it must not block and not call back.
 func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 	b.mu.Lock()
@@ -104,7 +104,7 @@ func (b *Budget) Total() int64 { return b.total }
 // room returns the bytes available for grants.
 func (b *Budget) room() int64 { return max(0, b.total-b.each*int64(len(b.members))) }
 
-// divide sets the fair share of everybody.
+// divide sets the fair share of every member.
 func (b *Budget) divide() {
 	needs, wants := make([]int64, len(b.members)), make([]int64, len(b.members))
 	for i, m := range b.members {
@@ -117,8 +117,8 @@ func (b *Budget) divide() {
 	}
 }
 
-// fill lowers each of the claims to an even share of total, where those who claim less leave the rest to the others
-// (max-min fairness), and returns their sum.
+// fill lowers each of the claims to an even share of total, where those that claim less leave the rest to the others (max-min
+// fairness), and returns their sum.
 func fill(claims []int64, total int64) (sum int64) {
 	order := make([]int, len(claims))
 	for i := range order {

@@ -21,7 +21,7 @@ func (b *Budget) member(want int64) *member {
 	return m
 }
 
-// settle lets everybody hold no more than its window until nothing changes.
+// settle lets every member hold no more than its window until nothing changes.
 func settle(all ...*member) {
 	for range len(all) + 1 {
 		for _, m := range all {

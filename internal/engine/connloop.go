@@ -26,7 +26,7 @@ type event struct {
 	conn     *connLoop
 	attempt  *attempt
 	piece    piece          // Read: the bytes, with a reference
-	response *RangeResponse // first answer: the loop answers by fetch.verdict
+	response *RangeResponse // first answer: the loop replies through attempt.verdict
 	err      error
 }
 
@@ -38,8 +38,8 @@ type attempt struct {
 	credit  atomic.Int64
 	end     atomic.Int64    // nothing is wanted from here on
 	more    chan struct{}   // credit has grown, or the end has come closer
-	verdict chan opening.Do // of the loop, if the answer came before the version was known
-	ahead   bool            // of FetchAhead
+	verdict chan opening.Do // of the loop, if the answer arrived before the version was known
+	ahead   bool            // requested by FetchAhead
 	sent    time.Time
 	link    int8
 }
@@ -62,7 +62,7 @@ type connLoop struct {
 	id       uint32
 	link     int8
 	requests chan *attempt // from the loop
-	sent     chan sending  // from the sender to the reader, which alone reports how attempts end: in their order
+	sent     chan sending  // from the sender to the reader; only the reader reports how attempts end, to keep their order
 	ctx      context.Context
 	end      context.CancelFunc
 	keep     atomic.Bool // release the connection when all is read
@@ -103,7 +103,7 @@ func (l *connLoop) connected() bool {
 	return l.conn != nil
 }
 
-// sample returns what the kernel knows of the connection.
+// sample returns the state of the connection's path.
 func (l *connLoop) sample() (transfer.PathSample, bool) {
 	l.mu.Lock()
 	c := l.conn
@@ -114,7 +114,7 @@ func (l *connLoop) sample() (transfer.PathSample, bool) {
 	return c.Sample()
 }
 
-// received returns what the connection has received, false if that is not known.
+// received returns the counters of what the connection received, false if they are unknown.
 func (l *connLoop) received() (link.Counters, bool) {
 	l.mu.Lock()
 	c := l.conn
@@ -136,7 +136,7 @@ func (l *connLoop) cut(f *attempt, upTo int64) {
 func (l *connLoop) release() {
 	l.keep.Store(true)
 	close(l.requests)
-	// Only the end of a body that was read in full is left: it does not take long, or the connection is not worth it.
+	// Only the end of a body that was read in full is left. If that takes long, the connection is not worth keeping.
 	time.AfterFunc(time.Second, l.close)
 }
 
@@ -215,7 +215,7 @@ func (l *connLoop) read(c Conn) {
 	}
 }
 
-// answer reads one answer; false means that the connection loop has come to its end.
+// answer reads one answer; it returns false if the connection loop ends with it.
 func (l *connLoop) answer(c Conn, f *attempt) bool {
 	response, err := c.Next()
 	if f.request.Want == nil && response != nil { // the loop decides how to use it
@@ -252,9 +252,9 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	return true
 }
 
-// A read that brings less than a batch shows that the reader keeps up with the link, unless the connection is behind. It then lets
-// bytes gather in the socket: most of the processor time of a transfer goes into waking up. There is no such wait at the end of a
-// range, nor for the first bytes of a connection, by which the kernel sizes its receive buffer.
+// A read that returns less than a batch shows that the reader keeps up with the link, unless the connection is behind. The reader
+// then lets bytes gather in the socket: most of the processor time of a transfer goes into waking up. It does not wait at the end
+// of a range, nor for the first bytes of a connection, from which the kernel derives the size of its receive buffer.
 const (
 	starting  = 512 << 10 // bytes
 	batch     = 16 << 10  // bytes

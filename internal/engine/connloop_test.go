@@ -17,7 +17,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// breaking is a connection whose first answer breaks off while the second request is being sent, which its end then cuts off.
+// breaking is a connection whose first answer breaks off while the second request is being sent; the end of the connection then
+// cuts off that request.
 type breaking struct {
 	*fakeConn
 	once            sync.Once
@@ -60,7 +61,7 @@ func (c *breaking) Close() {
 	time.Sleep(time.Second) // of the bubble: whoever waited for the end acts first
 }
 
-// TestEndsInOrder: what is reported first is the answer that broke off, not the request behind it that then could not be sent.
+// TestEndsInOrder: the answer that broke off is reported first, not the request behind it, which then could not be sent.
 func TestEndsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &fakeOrigin{size: mib}

@@ -10,12 +10,12 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// crowdEvery is how often the counters of links are looked at that background transfers use: a page's first packets come within a
+// crowdEvery is how often the counters of links that background transfers use are read: a page's first packets arrive within a
 // round trip.
 const crowdEvery = 10 * time.Millisecond
 
-// crowd tells background transfers what comes over their links for others. One goroutine (serve) looks at the interfaces and at the
-// connections of all background transfers, which are not others to each other.
+// crowd reports to background transfers the other traffic on their links. One goroutine (serve) reads the counters of the
+// interfaces and of the connections of all background transfers, which do not count as other traffic for each other.
 type crowd struct {
 	received func(link int8) (link.Counters, bool)
 
@@ -42,7 +42,7 @@ func (c *crowd) leave(l *connLoop) {
 	delete(c.conns, l)
 }
 
-// crowdLink is what serve knows of a link.
+// crowdLink is the state of a link in serve.
 type crowdLink struct {
 	all    estimate.Counters
 	conns  map[*connLoop]estimate.Counters
@@ -50,7 +50,7 @@ type crowdLink struct {
 	told   map[*run]int64
 }
 
-// serve looks at the links of background transfers until ctx ends.
+// serve reads the counters of background transfers' links until ctx ends.
 func (c *crowd) serve(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -84,7 +84,7 @@ func (c *crowd) present() map[int8][]*connLoop {
 	return by
 }
 
-// look asks for all counters and tells transfers what is new. It reports nothing about a link without counters.
+// look reads all counters and reports changes to the transfers. It reports nothing about a link without counters.
 func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*connLoop) {
 	for i := range links {
 		if by[i] == nil {
@@ -115,7 +115,8 @@ func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*co
 	}
 }
 
-// look takes the counters of a link and its connections. What came while a connection was made or closed belongs to nobody.
+// look handles the counters of a link and its connections. Bytes that arrived while a connection was made or closed are not counted
+// as other traffic.
 func (l *crowdLink) look(now time.Time, all estimate.Counters, conns []*connLoop) {
 	sums := make(map[*connLoop]estimate.Counters, len(conns))
 	var known estimate.Counters

@@ -25,11 +25,11 @@ func (c *countedConn) Received() (link.Counters, bool) {
 	return c.n, !c.unknown
 }
 
-// TestCrowd: background transfers hear of what comes over a link for others, once for each change. What comes for another background
-// transfer, or while a connection joins, is not for others.
+// TestCrowd: background transfers learn of other traffic over a link, once for each change. Bytes that arrive for another
+// background transfer, or while a connection joins, are not other traffic.
 func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // the test has it, but while it waits
+		var mu sync.Mutex // the test holds it, except while it waits
 		mu.Lock()
 		var all link.Counters
 		counted := true
@@ -78,7 +78,7 @@ func TestCrowd(t *testing.T) {
 		own(other, 50)
 		looks(2)
 		own(other, 50)
-		looks(3) // what comes then is in the second half of a bin, which ends before the silence is long
+		looks(3) // bytes that arrive then are in the second half of a bin, which ends before the silence is long
 		hears("another background transfer's")
 		packets(10)
 		looks(2)

@@ -3,7 +3,7 @@ package engine
 import "github.com/tributary-http/tributary/internal/segment"
 
 const (
-	batchBytes = 256 << 10 // handed to the writer at a time
+	batchBytes = 256 << 10 // bytes handed to the writer at once
 
 	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection loops add
 	// the data that they have read meanwhile, a block for each waiting event.
@@ -18,7 +18,7 @@ type delivery struct {
 	scatter *scatter // nil = bytes are written in order
 }
 
-// work is what the writer does next: it forgets what it has of some ranges, which are fetched again, and writes pieces.
+// work is the next task of the writer: it forgets some ranges, which are fetched again, and writes pieces.
 type work struct {
 	back   []segment.Range // only of a scattered transfer
 	pieces []piece
@@ -30,10 +30,10 @@ type scatter struct {
 	written segment.Set
 	offset  int64           // offset before which everything is written, as reported to the machine
 	held    int64           // bytes that the writer has not written
-	back    []segment.Range // that the writer is to forget before it writes what comes next
+	back    []segment.Range // ranges that the writer must forget before it writes the next pieces
 }
 
-// keep stores a piece, whose reference the caller holds, as far as it is wanted.
+// keep takes over a piece with the caller's reference to its block, and stores the wanted part.
 func (d *delivery) keep(p piece, wanted segment.Range) {
 	p = p.clip(wanted)
 	if d.scatter == nil {
@@ -74,7 +74,7 @@ func (d *delivery) batch(ready int64) (w work) {
 	return w
 }
 
-// gone returns the offset before which every byte was handed to the writer. Those beyond it can still be forgotten.
+// gone returns the offset before which every byte was handed to the writer. Bytes beyond it can still be forgotten.
 func (d *delivery) gone() int64 {
 	if d.scatter == nil {
 		return d.given
@@ -89,8 +89,8 @@ func (d *delivery) gone() int64 {
 	return gone
 }
 
-// forget drops what was kept of a range beyond gone, so that other copies can be kept. A scattered transfer's writer may have
-// written it already: it is overwritten.
+// forget drops the kept bytes of a range beyond gone, so that other copies can be kept. The writer of a scattered transfer may
+// already have written them: they are overwritten.
 func (d *delivery) forget(r segment.Range) {
 	n := d.store.remove(r)
 	s := d.scatter
@@ -103,8 +103,8 @@ func (d *delivery) forget(r segment.Range) {
 	s.back = append(s.back, r)
 }
 
-// beginScatter changes to bytes being written as they come. The writer is to write those from offset start on, and has
-// written those before the next offset.
+// beginScatter switches to writing bytes as they arrive. The writer writes those from offset start on, and has already written
+// those before offset next.
 func (d *delivery) beginScatter(start, next int64) {
 	s := &scatter{offset: next, held: d.given - next}
 	s.handed.Add(segment.Range{Start: start, End: d.given})
@@ -133,5 +133,5 @@ func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 	return n
 }
 
-// full reports whether a writer of scattered bytes has as much before it as may be held.
+// full reports whether a busy writer of scattered bytes has as many bytes left to write as may be held.
 func (d *delivery) full() bool { return d.scatter != nil && d.writing && d.scatter.held >= scatterHold }

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestDemand: Demand hears of transfers, and of nothing else.
+// TestDemand: Config.Running is called for transfers, and for nothing else.
 func TestDemand(t *testing.T) {
 	var told []int
 	serve := func(o *fakeOrigin) *Engine {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// stalls is a disk that writes nothing for a while, once: meanwhile as much is held for it as may be.
+// stalls is a disk that writes nothing for a while, once. Meanwhile as many bytes are held for it as may be.
 type stalls struct {
 	e      *Engine
 	behind time.Duration
@@ -48,7 +48,7 @@ func (s *suspicions) Observe(e Event) {
 	}
 }
 
-// TestDiskStalls: while the disk is behind nothing is read from the links, and that is not their silence.
+// TestDiskStalls: while the disk is behind, nothing is read from the links, which does not count as their silence.
 func TestDiskStalls(t *testing.T) {
 	for _, scheduler := range []string{"alg3", schedule.Default} {
 		for _, behind := range []time.Duration{0, time.Second, 5 * time.Second} {

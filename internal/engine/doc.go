@@ -13,9 +13,9 @@
 //
 // Package opening uses the first responses to decide how to serve a GET; one run of the loop serves one attempt of it.
 //
-// The fleet holds what transfers know about the links, per origin and for all origins (package health). It probes banned links,
-// and tries other addresses before one origin's verdict counts for others (trial.go). The budget divides the memory for reordering
-// among transfers. Both post to a loop's mailbox, which never blocks.
+// The fleet holds the state of the links, per origin and for all origins (package health). It probes banned links, and tries other
+// addresses before one origin's verdict counts for others (trial.go). The budget divides the memory for reordering among transfers.
+// Both post to a loop's mailbox, which never blocks.
 //
 // The engine declares the interface through which it fetches (Opener, Conn); package origin implements it.
 package engine

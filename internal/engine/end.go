@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, maybe before the loop hears
-// that they were delivered: that is success.
+// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, perhaps before the loop learns that
+// they were delivered: that is success.
 func (r *run) hungUp() {
 	for len(r.events) > 0 && !r.over {
 		r.take(<-r.events)
@@ -68,7 +68,7 @@ func (r *run) clear() {
 	r.stopContending()
 	r.e.fleet.leave(r)
 	for _, l := range r.kept {
-		if l.keep.Load() { // it is about to give its connection back, which the response's end would keep it from
+		if l.keep.Load() { // it is about to give its connection back, which the end of the response would prevent
 			l.alive.Wait()
 		}
 	}

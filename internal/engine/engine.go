@@ -26,28 +26,28 @@ type Config struct {
 
 	Scheduler   string // name in package literature
 	Budget      int64  // bytes for reordering, all transfers
-	Window      int64  // bytes for reordering, one transfer at most
-	Threshold   int64  // objects of no more than so many bytes are one request on one link
+	Window      int64  // maximum bytes for reordering, one transfer
+	Threshold   int64  // objects of at most this many bytes are fetched with one request on one link
 	WaitForLink time.Duration
 	SlowLinks   health.SlowCheck
 
-	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
+	// Heard, if not nil, reports whether anything arrived over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
-	// Received, if not nil, returns what a link's interface has received, false if that is not known: background transfers give
-	// way to what comes for others. It must not block.
+	// Received, if not nil, returns the counters of what a link's interface received, false if they are unknown: background
+	// transfers give way to other traffic. It must not block.
 	Received func(link.Link) (link.Counters, bool)
 
-	// Behind, if not nil, returns the IPv4 address that an address of a link's NAT64 stands for, and other addresses as they are. It
+	// Behind, if not nil, returns the IPv4 address that an address of a link's NAT64 stands for, and other addresses unchanged. It
 	// must not block.
 	Behind func(link.Link, netip.Addr) netip.Addr
 
-	// Goodput, if not nil, is called with the goodput of a link that transfers keep busy, all of them together, in bytes per
-	// second. It must not block.
+	// Goodput, if not nil, is called with the total goodput of all transfers over a link that they keep busy, in bytes per second.
+	// It must not block.
 	Goodput func(link string, perSecond float64)
 
-	// Running, if not nil, is called with the number of running transfers whenever it changes, and with that of those among them
-	// that further links could help, metered ones too. It must not block.
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
+	// further links, including metered ones, could help. It must not block.
 	Running func(transfers, further int)
 
 	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
@@ -130,9 +130,9 @@ func (e *Engine) Others(n int) {
 	e.fleet.nudge()
 }
 
-// Overdue sets the connections outside of transfers that are overdue on the named link. It is called when these change, and
-// from time to time while there are any. If nothing else has arrived over the link lately and nobody responds over it, the link
-// is banned for everybody.
+// Overdue sets the connections outside of transfers that are overdue on the named link. It is called when these change, and from
+// time to time while there are any. If nothing else arrived over the link recently and nobody responds over it, the link is banned
+// for everybody.
 func (e *Engine) Overdue(link string, of []Overdue) { e.fleet.overdue(link, of) }
 
 // Passed reports to observers why a GET is not divided by the engine.
@@ -155,8 +155,8 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Get serves one GET. The client gets the same response as over one link without the proxy; the body comes over several links
-// if that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
+// Get serves one GET. The client gets the same response as over one link without the proxy; the body arrives over several links if
+// that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	o := opening.New(req.Target.Scheme, req.Target.Path, req.Header, e.cfg.Threshold)
 	for {
@@ -170,7 +170,7 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 			if s.resp != nil {
 				return s.resp, nil
 			}
-			<-r.done // until then the opening is the loop's
+			<-r.done // until then the loop owns the opening
 			switch {
 			case ctx.Err() != nil:
 				return nil, ctx.Err()
@@ -179,7 +179,7 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 			}
 		case <-ctx.Done():
 			<-r.done
-			for next := range r.out { // nobody takes it any more
+			for next := range r.out { // nobody takes it anymore
 				freeAll(next.pieces)
 			}
 			return nil, ctx.Err()
@@ -187,8 +187,8 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// failure makes the error of a transfer that gave up with an outcome; last is the error of the last attempt that ended so, nil
-// if none did.
+// failure returns the error of a transfer that gave up with an outcome. last is the error of the last attempt with that outcome,
+// nil if there is none.
 func failure(last error, outcome fault.Outcome, link string) error {
 	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == outcome {
 		return last
@@ -207,7 +207,7 @@ func allRefused(err error) error {
 	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
-// runs reports to Config.Running that there are so many more transfers, and so many more that further links could help.
+// runs adds to the numbers of running transfers and of those that further links could help, and reports both to Config.Running.
 func (e *Engine) runs(transfers, further int) {
 	if e.cfg.Running == nil {
 		return

@@ -102,7 +102,7 @@ func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {
 	return e
 }
 
-// fakeRequest is a GET that starts with a range, or as the client has made it.
+// fakeRequest is a GET that starts with a range, or as the client made it.
 func fakeRequest(ranged bool) *Request {
 	h := http.Header{}
 	if !ranged {
@@ -143,7 +143,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestCanceledAtTheHead cancels a request at the moment of its first head: whatever was read in between is given back.
+// TestCanceledAtTheHead cancels a request at the moment of its first head: every block read in the meantime is given back.
 func TestCanceledAtTheHead(t *testing.T) {
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())

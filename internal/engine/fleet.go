@@ -18,17 +18,17 @@ import (
 const (
 	maxLinks = 100 // names seen since the start; int8 indices
 
-	// silenceGrace is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
+	// silenceGrace is how recently another transfer must have received a byte over a link for one transfer's silence not to count.
 	silenceGrace = 300 * time.Millisecond
 
-	// A link that has just failed is probed every probeSoon at first, or once a round trip if that is longer, and every probeEvery
-	// later, by each of up to so many origins, a metered one once in probeMetered in all.
+	// A link that recently failed is probed every probeSoon at first, or once a round trip if that is longer, and every probeEvery
+	// later, by each of up to probers origins. A metered one is probed once in probeMetered in all.
 	probeSoon    = 50 * time.Millisecond
 	probeEvery   = 250 * time.Millisecond
 	probeMetered = time.Second
 	probers      = 4
 
-	// rateFresh is how old a transfer's report of a link's rate may be.
+	// rateFresh is the maximum age of a transfer's report of a link's rate.
 	rateFresh = time.Second
 )
 
@@ -36,21 +36,21 @@ const (
 type fleetLink struct {
 	name     string
 	link     link.Link
-	lastByte atomic.Int64        // when, by fleet.clock
-	lastRun  atomic.Pointer[run] // whose it was, nil if no transfer's
+	lastByte atomic.Int64        // time of the last byte, by fleet.clock
+	lastRun  atomic.Pointer[run] // transfer that received it, nil if none
 	bytes    atomic.Int64
 	waste    atomic.Int64
 	rtt      atomic.Int64 // nanoseconds
 	meter    meter
 	radio    radioMeter
 	rates    map[*run]rated
-	silent   []*run    // transfers that find it silent though it has just brought something to others
-	reached  []reached // whom connections over it have led to lately, newest last
-	overdue  []Overdue // connections beside transfers
-	accused  bool      // an origin has banned it, or connections beside transfers are overdue: a trial is due
-	onTrial  bool      // others are being asked about it
+	silent   []*run    // transfers that find it silent although it recently delivered bytes to others
+	reached  []reached // hosts that connections over it recently reached, newest last
+	overdue  []Overdue // connections outside of transfers
+	accused  bool      // an origin has banned it, or connections outside of transfers are overdue: a trial is due
+	onTrial  bool      // other hosts are being asked about it
 	tried    time.Time // when the last trial ended
-	dialed   bool      // it is metered, and the last trial connected to others over it
+	dialed   bool      // it is metered, and the last trial connected to other hosts over it
 }
 
 type rated struct {
@@ -76,7 +76,7 @@ type fleet struct {
 	all    []*fleetLink
 	sites  []*site
 	runs   []*run
-	stream map[*streamBody]bool // answers that come over one connection
+	stream map[*streamBody]bool // answers that arrive over one connection
 	others int                  // running connections that no transfer uses
 	wake   chan struct{}
 }
@@ -107,12 +107,12 @@ func (f *fleet) serve(ctx context.Context) {
 	}
 }
 
-// tick begins the probes and trials that are due and returns the next deadline. The lock is held.
+// tick starts the probes and trials that are due and returns the next deadline. The lock is held.
 func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup) (next time.Time) {
 	for i := range f.all {
 		next = schedule.Earlier(next, f.hearSilence(now, int8(i), false))
 	}
-	missed := make([]int, len(f.all)) // by the transfers of so many origins
+	missed := make([]int, len(f.all)) // number of origins whose transfers miss the link
 	for _, s := range f.sites {
 		for i := range f.all {
 			if s.board.Failing(int8(i)) {
@@ -147,9 +147,9 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 	return next
 }
 
-// pace says how often an origin's transfers probe a link that has just failed, when it fails the transfers of n origins: all
-// together seldom enough. A link that joins last is left alone unless one of them has used it, since that may wake a radio. The
-// lock is held.
+// pace returns the least and the longest time between two probes of a link that recently failed, by an origin's transfers, if it
+// fails the transfers of n origins: together they probe seldom enough. A link that joins last is probed seldom unless one of them
+// has used it, since a probe may wake a radio. The lock is held.
 func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	may, has := s.demand(i)
 	switch {
@@ -165,11 +165,11 @@ func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	return health.Seldom, health.Seldom
 }
 
-// missed reports whether a running transfer, or what runs beside them, may need a link that is banned for everybody. The lock
-// is held.
+// missed reports whether a running transfer, or a connection outside of transfers, may need a link that is banned for everybody.
+// The lock is held.
 func (f *fleet) missed(i int8) bool { return f.others > 0 || f.misses(i) != nil }
 
-// misses returns the origin of such a transfer, the latest one, nil if there is none. The lock is held.
+// misses returns the latest origin with a running transfer that may need a link, nil if there is none. The lock is held.
 func (f *fleet) misses(i int8) *site {
 	for _, s := range slices.Backward(f.sites) {
 		if may, _ := s.demand(i); may {
@@ -179,7 +179,7 @@ func (f *fleet) misses(i int8) *site {
 	return nil
 }
 
-// change lets do change the boards and reports the changes to everybody.
+// change calls do, which may change the boards, and reports the changes to everybody.
 func (f *fleet) change(do func(now time.Time)) {
 	f.mu.Lock()
 	do(time.Now())
@@ -188,8 +188,8 @@ func (f *fleet) change(do func(now time.Time)) {
 	f.downed(down)
 }
 
-// flush posts the changes of the boards to the transfers, and has serve look for new deadlines if there are any; it
-// returns the links that went down or were banned. The lock is held.
+// flush posts the changes of the boards to the transfers and, if there are any, makes serve look for new deadlines. It returns the
+// links that went down or were banned. The lock is held.
 func (f *fleet) flush() (down []string) {
 	changed := false
 	for _, c := range f.boards.Changes() {
@@ -279,7 +279,7 @@ func (f *fleet) setLinks(links []link.Link) {
 	})
 }
 
-// gone takes note that a link has gone: the next one of its name may lead elsewhere.
+// gone records that a link is gone: the next one with its name may lead elsewhere.
 func (f *fleet) gone(now time.Time, i int8) {
 	f.boards.Present(now, i, false)
 	f.all[i].reached, f.all[i].overdue = nil, nil
@@ -301,8 +301,8 @@ func moved(before, now link.Link) bool {
 	return !before.Same(now)
 }
 
-// silent takes a transfer's report that a link is silent, although it has a connection over it or while it makes one; another
-// transfer's bytes prove it wrong as long as they come.
+// silent handles a transfer's report that a link is silent; connected reports whether the transfer has a connection over it, rather
+// than still making one. The report does not count while another transfer receives bytes over the link.
 func (f *fleet) silent(r *run, i int8, connected bool) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
@@ -312,11 +312,11 @@ func (f *fleet) silent(r *run, i int8, connected bool) {
 		s.silent = append(s.silent, r)
 		f.hearSilence(now, i, s.lastRun.Load() == r)
 	})
-	f.nudge() // for when to ask again
+	f.nudge() // serve learns when to ask again
 }
 
-// hearSilence takes note of the transfers that find a link silent, unless others have just got bytes over it. Then it returns when to
-// ask again. The lock is held.
+// hearSilence reports to the boards which transfers find a link silent, unless others recently received bytes over it. In that case
+// it returns when to ask again. The lock is held.
 func (f *fleet) hearSilence(now time.Time, i int8, alone bool) (again time.Time) {
 	s := f.all[i]
 	if grace := silenceGrace - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 && !alone {
@@ -336,7 +336,7 @@ func (f *fleet) alive(r *run, i int8) {
 	})
 }
 
-// excused takes a transfer's report that it expects nothing of a link any more.
+// excused handles a transfer's report that it expects nothing more of a link.
 func (f *fleet) excused(r *run, i int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -350,7 +350,7 @@ func (s *fleetLink) forgive(r *run) {
 
 func (f *fleet) failed(r *run, i int8, c health.Cause) {
 	f.change(func(now time.Time) {
-		if c == health.BindFailed { // no origin has a part in it
+		if c == health.BindFailed { // no origin is involved
 			f.boards.Failed(now, i, c)
 			return
 		}
@@ -358,8 +358,8 @@ func (f *fleet) failed(r *run, i int8, c health.Cause) {
 	})
 }
 
-// speed takes a transfer's report of a link that it keeps busy and feeds the slow-link check with the sum of all transfers
-// from the same origin: how fast others send says nothing of this one. It returns the sum of all transfers.
+// speed handles a transfer's report on a link that it keeps busy and feeds the slow-link check with the sum of all transfers from
+// the same origin: the speed of other origins says nothing about this one. It returns the sum of all transfers.
 func (f *fleet) speed(r *run, i int8, is health.Speed) (name string, sum float64) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
@@ -371,14 +371,14 @@ func (f *fleet) speed(r *run, i int8, is health.Speed) (name string, sum float64
 	return name, sum
 }
 
-// alone reports whether there is no more than one transfer.
+// alone reports whether there is at most one transfer.
 func (f *fleet) alone() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.runs) <= 1
 }
 
-// judged takes a transfer's verdict on a link that adds nothing, or on one that is missed.
+// judged applies a transfer's verdict on a link that adds nothing, or on one that is missed.
 func (f *fleet) judged(r *run, v health.Verdict) {
 	f.change(func(now time.Time) {
 		if v.Out {
@@ -389,7 +389,7 @@ func (f *fleet) judged(r *run, v health.Verdict) {
 	})
 }
 
-// goodput sums the rates that some transfers reported lately.
+// goodput returns the sum of the rates that some transfers reported recently.
 func (s *fleetLink) goodput(now time.Time, of func(*run) bool) (sum float64) {
 	for r, rate := range s.rates {
 		if now.Sub(rate.at) <= rateFresh && of(r) {
@@ -421,14 +421,14 @@ func (f *fleet) rtt(name string) time.Duration {
 	return 0
 }
 
-// linkAt returns the link with a number.
+// linkAt returns the link with the given number.
 func (f *fleet) linkAt(i int8) *fleetLink {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.all[i]
 }
 
-// at returns the link with a number as it is now.
+// at returns the link with the given number as it is now.
 func (f *fleet) at(i int8) link.Link {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -465,7 +465,7 @@ func (f *fleet) leftOut(s *site) (all []LeftOut) {
 	return all
 }
 
-// ranked returns the links that are up for everybody, then the suspects, each by the system's own preference.
+// ranked returns the links that are up for everybody, then the suspects, each group in the system's order of preference.
 func (f *fleet) ranked() (out []link.Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -482,5 +482,5 @@ func (f *fleet) ranked() (out []link.Link) {
 	return out
 }
 
-// clock returns a time as a number that no change of the wall clock moves; 0 is long ago.
+// clock returns a time as a number that does not depend on changes of the wall clock; 0 is long ago.
 func (f *fleet) clock(t time.Time) int64 { return int64(t.Sub(f.began)) }

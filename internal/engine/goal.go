@@ -5,7 +5,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// asked returns the link as the request's goal has it: that of the configuration if it names none.
+// asked returns the link with the goal of the request, or with the goal of the configuration if the request names none.
 func (q *Request) asked(l link.Link) link.Link {
 	switch q.Goal {
 	case schedule.Fastest:
@@ -23,5 +23,5 @@ func (q *Request) asked(l link.Link) link.Link {
 // pays reports whether a request may use a link.
 func (q *Request) pays(l link.Link) bool { return !l.Metered || !q.unmetered() }
 
-// unmetered reports whether only links that cost nothing may carry it.
+// unmetered reports whether only links that cost nothing may carry the request.
 func (q *Request) unmetered() bool { return q.Unmetered != nil && q.Unmetered() }

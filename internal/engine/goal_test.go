@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// A request's goal comes before that of the configuration, for this request.
+// A request's goal takes precedence over that of the configuration, for this request.
 func TestAsked(t *testing.T) {
 	lte, err := energy.FindRadio("galaxy-s3/lte")
 	if err != nil {

@@ -15,7 +15,7 @@ type radioMeter struct {
 	meter energy.Meter
 }
 
-// set sets the radio, nil for none; the joules so far stay.
+// set sets the radio, nil for none; the joules counted so far are kept.
 func (m *radioMeter) set(r *energy.Radio) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,7 +24,7 @@ func (m *radioMeter) set(r *energy.Radio) {
 	}
 }
 
-// add counts bytes that came.
+// add counts received bytes.
 func (m *radioMeter) add(now time.Time, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,14 +34,14 @@ func (m *radioMeter) add(now time.Time, bytes int64) {
 	}
 }
 
-// lastByte returns when the last byte came; zero = none has.
+// lastByte returns when the last byte arrived; zero = none has.
 func (m *radioMeter) lastByte() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last
 }
 
-// joules returns what the radio has taken, and what it does.
+// joules returns the energy that the radio has used, and its state.
 func (m *radioMeter) joules(now time.Time) (joules float64, state string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

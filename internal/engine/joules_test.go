@@ -17,12 +17,12 @@ func lteRadio(t *testing.T) *energy.Radio {
 	return r
 }
 
-// A request's joules have its whole tail: LTE's promotion and tail at -100 dBm, 0.36 + 0.2 * 1.5355 + 1.34834 = 2.015 J, and 1 s of
-// bytes at 1.5355 W.
+// A request's joules include its whole tail: LTE's promotion and tail at -100 dBm, 0.36 + 0.2 * 1.5355 + 1.34834 = 2.015 J, and 1 s
+// of bytes at 1.5355 W.
 func TestUsageJoules(t *testing.T) {
 	var u Usage
 	r, now := lteRadio(t), time.Now()
-	u.Spare("wlan0", "") // nothing to note
+	u.Spare("wlan0", "") // nothing to record
 	for i := range 11 {
 		u.Add("wwan0", 1000, 0)
 		u.Spend("wwan0", r, now.Add(time.Duration(i)*100*time.Millisecond), 1000)
@@ -43,7 +43,7 @@ func TestUsageJoules(t *testing.T) {
 	none.Spare("wwan0", "x")
 }
 
-// A link's joules grow with its tail, and stay when the link gets another radio.
+// A link's joules grow with its tail, and are kept when the link gets another radio.
 func TestRadioMeter(t *testing.T) {
 	var m radioMeter
 	now := time.Now()

@@ -63,8 +63,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// TestOneChannel: of two links that share a channel the metered one is left out, and the transfer takes no longer. Two transfers at
-// a time shift links among themselves, so nothing is judged.
+// TestOneChannel: of two links that share a channel the metered one is left out, and the transfer takes no longer. Two simultaneous
+// transfers shift links among themselves, so nothing is judged.
 func TestOneChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -86,7 +86,7 @@ func TestOneChannel(t *testing.T) {
 }
 
 // TestOneChannelEnds: a link that was left out because it adds nothing comes back when the transfer ends, and when it is no longer
-// the only one: nobody watches any more whether the link is missed.
+// the only one: then nobody watches whether the link is missed.
 func TestOneChannelEnds(t *testing.T) {
 	for name, ends := range map[string]bool{"it ends": true, "another one has begun": false} {
 		t.Run(name, func(t *testing.T) {

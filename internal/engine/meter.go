@@ -15,7 +15,7 @@ const (
 // concurrent use.
 type meter struct {
 	mu    sync.Mutex
-	slice [meterSlices + 1]int64 // number of the slice of time that is counted there
+	slice [meterSlices + 1]int64 // number of the time slice that is counted there
 	bytes [meterSlices + 1]int64
 }
 

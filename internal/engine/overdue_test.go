@@ -24,8 +24,8 @@ func TestTunnelsAccuse(t *testing.T) {
 		name   string
 		dead   bool                               // the link
 		dns    func(context.Context, string) bool // whether its DNS servers answer; nil = it has none
-		heard  bool                               // something else comes over it
-		met    []string                           // who was connected to over it
+		heard  bool                               // something else arrives over it
+		met    []string                           // hosts that were connected to over it
 		banned bool
 		asked  []string
 	}{
@@ -80,7 +80,7 @@ func TestTunnelsAccuse(t *testing.T) {
 	}
 }
 
-// TestTunnelsRecover: answers that come while others are asked about the link speak for it.
+// TestTunnelsRecover: answers that arrive while other hosts are asked about the link speak for it.
 func TestTunnelsRecover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -42,7 +42,7 @@ func (w *costWorld) set(names ...string) {
 	w.e.SetLinks(w.links)
 }
 
-// got returns how many bytes a link has brought, and how many connections were made over it.
+// got returns how many bytes a link has delivered, and how many connections were made over it.
 func (w *costWorld) got(name string) (bytes int64, dials int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *costWorld) stays(t *testing.T, name string) (check func()) {
 	}
 }
 
-// fetch gets the object without spending money. err gets how it ended.
+// fetch gets the object without spending money. err receives its result.
 func (w *costWorld) fetch(t *testing.T) (err <-chan error) {
 	ended := make(chan error, 1)
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// refusing makes an origin that may not be dialed over some links, and notes over which it was tried.
+// refusing makes an origin that may not be dialed over some links, and records over which links it was tried.
 type refusing struct {
 	mu    sync.Mutex
 	tried []string

@@ -14,7 +14,7 @@ import (
 // Finding adds a result of a GET to a record.
 type Finding func(*estimate.Record)
 
-// maxFindings is how many wait to be taken; the oldest go first.
+// maxFindings is how many findings wait to be taken; the oldest are dropped first.
 const maxFindings = 1024
 
 // Findings returns the results of GETs since the last call, at most 1024.
@@ -37,7 +37,7 @@ func (e *Engine) SetRecord(r *estimate.Record) {
 	e.record = r
 }
 
-// add notes a finding. The lock is held.
+// add records a finding. The lock is held.
 func (e *Engine) add(f Finding) {
 	f(e.record)
 	e.findings = append(e.findings, f)
@@ -49,14 +49,14 @@ func (e *Engine) add(f Finding) {
 // networkOf names the network behind a link in history and record.
 func networkOf(l link.Link) string { return cmp.Or(l.Network, l.Name) }
 
-// linkNotes are what a transfer has shown about its origin over a network.
+// linkNotes are the findings of a transfer about its origin over a network.
 type linkNotes struct {
 	network   string
 	entry     estimate.Entry
 	sustained float64 // see estimate.Rate
 }
 
-// notes returns what the run has shown about its origin over each link, those left out that now lead into another network.
+// notes returns the findings of the run about its origin over each link, except links that now lead into another network.
 func (r *run) notes(s transfer.State) (all []linkNotes) {
 	now := r.e.fleet.links()
 	for i, l := range s.Links {
@@ -67,8 +67,8 @@ func (r *run) notes(s transfer.State) (all []linkNotes) {
 	return all
 }
 
-// lookUp returns what is known of an origin over a link: its limits by the record, which knows their age, and its rate in the last
-// minutes, or else that of the record.
+// lookUp returns the known facts about an origin over a link: its limits from the record, which knows their age, and its rate from
+// the last minutes, or else from the record.
 func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +84,7 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 // second; 0 if it is unknown.
 func (e *Engine) Remembered(l link.Link) float64 { return e.lookUp(l, "").Rate }
 
-// recall returns the memory of an origin and an object of it.
+// recall returns the memory of an origin and one of its objects.
 func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +103,7 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) open
 	return m
 }
 
-// remember records what a GET has shown about its origin and the links to it, except links that now lead into another network.
+// remember records the findings of a GET about its origin and the links to it, except links that now lead into another network.
 func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 	o, all := r.origin, e.fleet.links()
 	e.mu.Lock()

@@ -34,7 +34,7 @@ func later(e *Engine) *estimate.Record {
 	return r
 }
 
-// getting returns a GET that has just begun, for remember.
+// getting returns a GET that has only started, for remember.
 func getting(e *Engine, o estimate.Origin, path string) *run {
 	r := &run{e: e, origin: o, req: &Request{Target: Target{Path: path}}}
 	for _, l := range e.fleet.links() {
@@ -43,7 +43,7 @@ func getting(e *Engine, o estimate.Origin, path string) *run {
 	return r
 }
 
-// TestRemember: what a transfer shows about a network counts there, whatever the link's name is, also in another process.
+// TestRemember: the findings of a transfer about a network apply there, whatever the link's name is, also in another process.
 func TestRemember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -74,7 +74,7 @@ func TestRemember(t *testing.T) {
 		if got := next.Remembered(movable(w, atHome)); got < pace/2 || next.Remembered(movable(w, "elsewhere")) != 0 {
 			t.Errorf("%.0f remembered of the network, the link carries %.0f at most", got, pace)
 		}
-		// What a process sees itself counts more.
+		// A process's own findings count more.
 		next.remember(getting(next, known, "/"), opening.Notes{}, []linkNotes{{network: atHome, entry: estimate.Entry{Rate: 7}}})
 		if got := next.lookUp(movable(w, atHome), known); got.Rate != 7 {
 			t.Errorf("seen just now: %+v", got)
@@ -163,7 +163,7 @@ func TestLimitsAreTriedAgain(t *testing.T) {
 	})
 }
 
-// counting counts the bytes that are asked of each link of a world.
+// counting counts the bytes that are requested over each link of a world.
 type counting struct {
 	*world
 	asked map[string]int64 // under the world's lock
@@ -215,7 +215,7 @@ func TestRememberedSplit(t *testing.T) {
 					e.SetRecord(r)
 				}
 				done := download(t, e, "o:80")
-				time.Sleep(chunkTime) // heads have come, and no more
+				time.Sleep(chunkTime) // heads have arrived, and no more
 				w.mu.Lock()
 				asked, want := float64(w.asked["a"])/float64(w.asked["b"]), c.a/c.b
 				w.mu.Unlock()
@@ -228,7 +228,7 @@ func TestRememberedSplit(t *testing.T) {
 	}
 }
 
-// TestRememberRefusals: what an origin has refused to one process another one does not ask for at once.
+// TestRememberRefusals: a process does not immediately ask for what an origin refused to an earlier one.
 func TestRememberRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -255,7 +255,7 @@ func TestRememberRefusals(t *testing.T) {
 	})
 }
 
-// TestRefusalsOfTwoNetworks: what an origin has refused over a link that is in another network at the end says nothing of either.
+// TestRefusalsOfTwoNetworks: a refusal over a link that is in another network at the end says nothing about either network.
 func TestRefusalsOfTwoNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -283,7 +283,7 @@ func TestRefusalsOfTwoNetworks(t *testing.T) {
 	})
 }
 
-// TestFindings: they do not pile up where nobody takes them, and none is lost when the record is replaced.
+// TestFindings: findings do not pile up if nobody takes them, and none is lost when the record is replaced.
 func TestFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newWorldEngine(t, newWorld(), nil)

@@ -65,12 +65,12 @@ func head(response *RangeResponse, err error) opening.Head {
 	}
 }
 
-// response makes the client's answer of a first one, but for its content.
+// response returns the client's answer for a first one, without its content.
 func (r *run) response(response *RangeResponse) *Response {
 	return &Response{Status: r.opening.Rewrite(head(response, nil)), Header: response.Header, ContentLength: response.ContentLength, ID: response.ID}
 }
 
-// copyOf reports whether f repeats a first request that is still waited for.
+// copyOf reports whether f repeats a first request that is still running.
 func (r *run) copyOf(f *attempt) bool {
 	for id, o := range r.attempts {
 		if id < f.id && !o.ahead {
@@ -80,7 +80,7 @@ func (r *run) copyOf(f *attempt) bool {
 	return false
 }
 
-// handOver gives the answer to the client as it comes over its one connection, and ends everything else.
+// handOver gives the answer to the client as it arrives over its one connection, and ends everything else.
 func (r *run) handOver(e event, reason opening.Reason) {
 	response, l := e.response, e.conn
 	out := r.response(response)
@@ -212,7 +212,7 @@ func (b *transferBody) Close() error {
 	return nil
 }
 
-// streamBody is the content of one answer as it comes.
+// streamBody is the content of one answer as it arrives over its connection.
 type streamBody struct {
 	r     *run
 	from  io.ReadCloser
@@ -224,15 +224,15 @@ type streamBody struct {
 	costs atomic.Bool // it was aborted, since its link costs money now
 }
 
-// streams notes that an answer comes over one connection.
+// streams records that an answer arrives over one connection.
 func (f *fleet) streams(b *streamBody) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stream[b] = true
-	f.abortStreams() // its link may cost money since the answer was asked for
+	f.abortStreams() // its link may have come to cost money since the request
 }
 
-// abortStreams aborts the answers whose link costs money now, if that may not be spent. The lock is held.
+// abortStreams aborts the answers whose link now costs money that the request may not spend. The lock is held.
 func (f *fleet) abortStreams() {
 	for b := range f.stream {
 		if !b.r.req.pays(b.link.link) {

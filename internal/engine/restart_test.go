@@ -11,8 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// replacing makes an origin whose object is replaced after n bytes of the first answer, and replaced again after each of
-// the next answers as long as again holds.
+// replacing makes an origin whose object is replaced after n bytes of the first answer, and, if again is set, also after each of
+// the next answers.
 func replacing(n int64, again bool) *fakeOrigin {
 	var version, firsts atomic.Int64
 	return &fakeOrigin{size: mib, onNext: func(a RangeRequest, r *RangeResponse) (*RangeResponse, error) {
@@ -70,7 +70,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A head does not wait for ever for a body that does not come.
+// A head does not wait forever for a body that does not arrive.
 func TestHeadIsNotHeld(t *testing.T) {
 	from, to := io.Pipe()
 	var firsts atomic.Int64

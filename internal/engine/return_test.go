@@ -18,7 +18,7 @@ import (
 )
 
 // TestLinkReturnsAtOnce lets a link swallow everything for a while in mid-transfer. Once it is back, it carries bytes 0.35 s later,
-// whatever the kernel's timers wait for: those that the world paces come one chunk after they were sent.
+// whatever the kernel's timers wait for: those that the world paces arrive one chunk after they were sent.
 func TestLinkReturnsAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		link string
@@ -56,7 +56,7 @@ func TestDeadLinkIsProbedSparingly(t *testing.T) {
 		link    string
 		origins int
 		most    int           // probes
-		apart   time.Duration // the first ones of each origin
+		apart   time.Duration // time between the first ones of each origin
 	}{
 		{"a", 1, 57 + 6, 50 * time.Millisecond},
 		{"a", 4, 4 * (57 + 6), 50 * time.Millisecond},
@@ -105,7 +105,7 @@ func TestDeadLinkIsProbedSparingly(t *testing.T) {
 	}
 }
 
-// TestQuickProbesAreOnePacket: a link that has just failed is probed by way of an address that worked over it, and later of any.
+// TestQuickProbesAreOnePacket: a link that recently failed is probed at an address that worked over it, and later at any.
 func TestQuickProbesAreOnePacket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -132,8 +132,8 @@ func TestQuickProbesAreOnePacket(t *testing.T) {
 	})
 }
 
-// TestQuickProbesToAnOldAddress: an origin is where a connection has led within the last seconds, or still leads. Where it was hours ago
-// somebody else may be now.
+// TestQuickProbesToAnOldAddress: an origin's address is one that a connection reached within the last seconds, or still reaches. An
+// address from hours ago may belong to somebody else now.
 func TestQuickProbesToAnOldAddress(t *testing.T) {
 	t.Run("a connection stays", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -196,13 +196,13 @@ func TestQuickProbesToAnOldAddress(t *testing.T) {
 	}
 }
 
-// TestProbesGoOnlyWhereTransfersGo has two transfers from an origin, one after the other. The first one has lost a metered link; it
-// and its radio are none of the second one's business while that keeps off it.
+// TestProbesGoOnlyWhereTransfersGo has two transfers from an origin, one after the other. The first one lost a metered link; the
+// second one leaves the link and its radio alone as long as it does not use the link.
 func TestProbesGoOnlyWhereTransfersGo(t *testing.T) {
 	const quick, seldom = 10, 4 // probes in the first 10 s
 	for _, tt := range []struct {
 		name             string
-		untrusted, first bool // the link may not see the second one's credentials; the first one runs on
+		untrusted, first bool // the link may not see the second one's credentials; the first one keeps running
 		least, most      int
 	}{
 		{"the first one runs on", false, true, quick, quick + 1},
@@ -247,14 +247,14 @@ func TestProbesGoOnlyWhereTransfersGo(t *testing.T) {
 	}
 }
 
-// TestBannedLinkIsProbedForWhomItServes: while a link is banned for everybody, transfers that may not use it have no part in finding
-// out whether it is back.
+// TestBannedLinkIsProbedForWhomItServes: while a link is banned for everybody, transfers that may not use it are not involved in
+// finding out whether it is back.
 func TestBannedLinkIsProbedForWhomItServes(t *testing.T) {
 	barred := http.Header{"Cookie": {"a=b"}} // the link may not see it
 	for _, tt := range []struct {
 		name string
 		gets map[string]http.Header // by origin, in any order
-		want []string               // who is asked about the link
+		want []string               // hosts that are asked about the link
 	}{
 		{"one that may not use it", map[string]http.Header{"two:80": barred}, nil},
 		{"one that may", map[string]http.Header{"one:80": {}}, []string{"one:80 over a"}},
@@ -313,8 +313,8 @@ func becomesProbed(t *testing.T, w *world) {
 	t.Fatal("nothing is probed")
 }
 
-// TestSilenceOfSeveral lets a link die that brings bytes to two origins' transfers, to one of them a moment later than to the other:
-// that moment keeps nobody from finding the link dead.
+// TestSilenceOfSeveral lets a link die that delivers bytes to transfers from two origins, to one of them a moment later than to the
+// other. That moment does not keep anybody from finding the link dead.
 func TestSilenceOfSeveral(t *testing.T) {
 	for later := time.Duration(0); later < chunkTime; later += 7 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
@@ -341,8 +341,8 @@ func TestSilenceOfSeveral(t *testing.T) {
 	}
 }
 
-// TestExcusedLink: a transfer that expects nothing of a link any more has nothing against it, whatever it said before. Another one that
-// still waits has.
+// TestExcusedLink: a transfer that expects nothing more of a link does not accuse it, whatever it reported before. Another one that
+// still waits does.
 func TestExcusedLink(t *testing.T) {
 	for name, excused := range map[string]bool{"excused": true, "not excused": false} {
 		t.Run(name, func(t *testing.T) {

@@ -22,14 +22,14 @@ const reportEvery = 250 * time.Millisecond
 
 var errAllRefused = errors.New("no remaining link serves this version of the object")
 
-// run is one GET: from its first request to the end of its transfer, or until its answer is handed on as it comes.
+// run is one GET: from its first request to the end of its transfer, or until its answer is handed over as a stream.
 type run struct {
 	e      *Engine
 	id     uint64
 	req    *Request
 	origin estimate.Origin
 	site   *site           // the fleet's record of the origin
-	used   map[int8]bool   // by link that it may use: it has. Guarded by the fleet's lock
+	used   map[int8]bool   // by link that it may use: whether it has used it. Guarded by the fleet's lock
 	parent context.Context // the client's
 	ctx    context.Context // ends when the client leaves
 	cancel context.CancelFunc
@@ -50,33 +50,33 @@ type run struct {
 	m            *transfer.Machine
 	contention   health.Contention
 	traffic      []health.Traffic // for contention
-	behind       time.Duration    // how long in all the links waited for the disk
+	behind       time.Duration    // total time that the links waited for the disk
 	opening      *opening.Opening
 	share        *Share
-	sampled      time.Time // when connections were asked for the state of their paths
+	sampled      time.Time // when the paths of the connections were last sampled
 	shrink       bool      // the share may have to give something back
 	links        int
 	permits      []permit        // by link
 	further      int             // 1 if links that cost money could help it, as reported to Config.Running
-	networks     []string        // behind the links at first
-	radios       []*energy.Radio // of the links at first
+	networks     []string        // behind the links when they joined
+	radios       []*energy.Radio // of the links when they joined
 	fleetLinks   []*fleetLink
 	interim      gate
 	conns        map[uint32]*connLoop
 	kept         []*connLoop // those that are ending
 	attempts     map[uint32]*attempt
 	delivery     delivery
-	early        []event // responses to requests made ahead, which wait for the first one
+	early        []event // responses to requests made ahead, which wait for the first response
 	spots        spots
-	pending      *Response               // not yet reported
-	pendingSince time.Time               // when it came
+	pending      *Response               // response not yet reported
+	pendingSince time.Time               // when it arrived
 	lastErrs     map[fault.Outcome]error // of attempts
 	over         bool
 	failed       error
-	sound        int64 // the client's bytes from here on are not to be relied on if it failed
+	sound        int64 // the client's bytes from this offset on are unreliable if the transfer failed
 }
 
-// shown is the observers' view of a transfer. The loop owns all of it but the status.
+// shown is the observers' view of a transfer. The loop owns all of it except the status.
 type shown struct {
 	status  atomic.Pointer[TransferStatus]
 	at      time.Time // of the last report
@@ -85,7 +85,7 @@ type shown struct {
 	gains   []float64 // by link, as last reported to the fleet
 }
 
-// start is the outcome of the first request. Without a Response and an error the request is to be made again.
+// start is the outcome of the first request. If it has neither a Response nor an error, the request must be made again.
 type start struct {
 	resp *Response
 	err  error
@@ -95,7 +95,7 @@ type start struct {
 // harm: the request can be made again.
 const pendingMost = 200 * time.Millisecond
 
-// newRun begins a GET, or begins it again. o belongs to the run until its loop has ended.
+// newRun starts a GET, or starts it again. o belongs to the run until its loop has ended.
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
@@ -126,7 +126,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	if req.Background {
 		cfg.Background, cfg.Ahead.End = true, cfg.Ahead.Start
-	} else if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
+	} else if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers use one
 		cfg.MostConns = transfer.MostConns
 	}
 	var all []opening.Link
@@ -160,7 +160,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	r.parent = ctx
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.work, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	// Joined before the states were read: changes in between are posted and come after them.
+	// The run joined before the states were read: changes in between are posted and follow these states.
 	r.mailbox.prepend(states)
 	return r, nil
 }
@@ -194,7 +194,7 @@ func (r *run) spared(s transfer.State) (all []LeftOut) {
 	return all
 }
 
-// link returns the link with a number; its name never changes.
+// link returns the link with the given number; its name never changes.
 func (r *run) link(i int8) *fleetLink {
 	for int(i) >= len(r.fleetLinks) {
 		r.fleetLinks = append(r.fleetLinks, r.e.fleet.linkAt(int8(len(r.fleetLinks))))
@@ -248,7 +248,7 @@ func (r *run) loop() {
 		if !next.IsZero() {
 			wait = time.Until(next)
 		}
-		if r.shown.news { // observers see how a transfer is that has come to a standstill
+		if r.shown.news { // observers also see the state of a transfer that stands still
 			wait = min(wait, time.Until(r.shown.at.Add(reportEvery)))
 		}
 		if r.pending != nil {
@@ -263,7 +263,7 @@ func (r *run) loop() {
 	}
 }
 
-// paused takes note that nothing was read since a moment; the zero time means that there was no such pause.
+// paused records that nothing was read since the given time; the zero time means that there was no such pause.
 func (r *run) paused(since time.Time) {
 	if !since.IsZero() {
 		r.behind += time.Since(since)
@@ -281,16 +281,17 @@ func (r *run) begin() {
 
 // permit says whether a link may carry requests.
 type permit struct {
-	opening bool // the opening lets it
-	now     bool // so does what the request may cost now
+	opening bool // the opening allows it
+	now     bool // and the request may cost as much now
 }
 
-// permit returns that of a link.
+// permit returns the permit of a link.
 func (q *Request) permit(opening bool, l link.Link) permit {
 	return permit{opening, opening && q.pays(l)}
 }
 
-// permitted tells the machine which links it may use now. The cost of links changes, and so does what the request may cost.
+// permitted tells the machine which links it may use now. The cost of links changes, and so does the cost that the request may
+// cause.
 func (r *run) permitted() time.Time {
 	for i := range r.permits {
 		p, l := &r.permits[i], r.e.fleet.at(int8(i))
@@ -322,7 +323,7 @@ func (r *run) helped() int {
 	return 1
 }
 
-// takeMail takes the events that fleet and budget posted.
+// takeMail handles an event that the fleet or the budget posted.
 func (r *run) takeMail(e transfer.Event) time.Time {
 	switch e.Kind {
 	case transfer.LinkState:
@@ -356,7 +357,7 @@ func (r *run) begins(conn uint32) bool {
 	return false
 }
 
-// take takes one event of a connection loop or the writer.
+// take handles one event of a connection loop or the writer.
 func (r *run) take(e event) time.Time {
 	if a, ok := errors.AsType[*AttemptError](e.err); ok {
 		r.lastErrs[a.Outcome] = e.err
@@ -364,16 +365,16 @@ func (r *run) take(e event) time.Time {
 	switch {
 	case e.response != nil:
 		return r.firstResponse(e)
-	case e.Kind == transfer.HeadReceived: // checked against the range that was asked for
+	case e.Kind == transfer.HeadReceived: // checked against the requested range
 		r.opening.Served()
 	case e.Kind == transfer.Read:
 		return r.read(e)
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
-		r.finish(e.err) // on no link: another one might resolve the name to an address that its DNS did not mean to hide
+		r.finish(e.err) // do not try another link, which might resolve the name to an address that its DNS did not mean to hide
 		return time.Time{}
-	case e.Kind == transfer.Delivered && e.Close: // the batch is through
+	case e.Kind == transfer.Delivered && e.Close: // the batch is written
 		r.delivery.writing = false
 	}
 	return r.handle(e.Event)

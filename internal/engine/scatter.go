@@ -10,7 +10,7 @@ import (
 
 // wrote is a report of a scattered transfer's writer to the loop.
 type wrote struct {
-	begin  bool // it begins: bytes are to be scattered from now on
+	begin  bool // the writer begins: bytes are to be scattered from now on
 	ranges []segment.Range
 }
 
@@ -40,7 +40,7 @@ func (r *run) beginScatter() (next time.Time) {
 	return r.handle(transfer.Event{Kind: transfer.Scatter})
 }
 
-// writeInOrder is WriteAtTo for content that comes in order.
+// writeInOrder is WriteAtTo for content that arrives in order.
 func writeInOrder(from io.Reader, w io.WriterAt, progress func(written, prefix int64)) (int64, error) {
 	out := &offsetWriter{w: w, progress: progress}
 	_, err := io.Copy(out, from)

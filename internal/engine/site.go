@@ -15,23 +15,23 @@ const (
 	maxNets = 8  // networks known of one site
 )
 
-// site is an origin that transfers use or used lately.
+// site is an origin that transfers use or used recently.
 type site struct {
 	addr  string           // "host:port"
 	host  string           // of addr
-	board *health.Board    // the links as transfers from here find them
-	nets  []netip.Prefix   // networks of its addresses, as far as they are known
-	last  map[int8]address // by link: its address of the last connection
+	board *health.Board    // state of the links for transfers from here
+	nets  []netip.Prefix   // known networks of its addresses
+	last  map[int8]address // by link: its address on the last connection
 	runs  []*run           // its transfers
 }
 
-// address is where an origin was, and when that was last known to be so.
+// address is the address of an origin, and when it was last known to be valid.
 type address struct {
 	addr netip.Addr
 	at   time.Time
 }
 
-// addressLife is how long an origin is taken to be where it was, as for answers of DNS servers.
+// addressLife is how long the address of an origin is assumed to stay valid, like an answer of a DNS server.
 const addressLife = 30 * time.Second
 
 // join adds a transfer and returns the state of every link for its origin, in the order of their numbers.
@@ -85,7 +85,7 @@ func (f *fleet) leave(r *run) {
 	}
 }
 
-// allow notes that a transfer may use links. A ban whose time is over is probed now that there is an origin to probe.
+// allow records that a transfer may use links. A link whose ban has expired is probed now that there is an origin to probe.
 func (f *fleet) allow(r *run, links ...int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,21 +95,21 @@ func (f *fleet) allow(r *run, links ...int8) {
 	f.nudge()
 }
 
-// forbid notes that a transfer may no longer use a link.
+// forbid records that a transfer may no longer use a link.
 func (f *fleet) forbid(r *run, i int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(r.used, i)
 }
 
-// uses notes that a transfer uses a link.
+// uses records that a transfer uses a link.
 func (f *fleet) uses(r *run, i int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.used[i] = true
 }
 
-// demand reports whether a running transfer may use a link, and whether one has. The fleet's lock is held.
+// demand reports whether a running transfer may use a link, and whether one has used it. The fleet's lock is held.
 func (s *site) demand(i int8) (may, has bool) {
 	for _, r := range s.runs {
 		used, allowed := r.used[i]
@@ -118,7 +118,7 @@ func (s *site) demand(i int8) (may, has bool) {
 	return may, has
 }
 
-// found notes where an origin is, as a connection of one of its transfers has found it.
+// found records the address of an origin that a connection of one of its transfers reached.
 func (f *fleet) found(s *site, i int8, remote string) {
 	to, err := netip.ParseAddrPort(remote)
 	if err != nil {

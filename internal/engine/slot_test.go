@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestWaitsForASlot: a transfer whose origin may have no further connection begins when one has closed, or gives up in time.
+// TestWaitsForASlot: a transfer whose origin may have no further connection starts when one is closed, or gives up in time.
 func TestWaitsForASlot(t *testing.T) {
 	const waitForLink = time.Minute
 	for name, free := range map[string]time.Duration{"in time": waitForLink / 2, "too late": 2 * waitForLink} {

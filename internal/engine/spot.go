@@ -19,24 +19,24 @@ type spots struct {
 	tails []tail // by link
 }
 
-// tail is the last bytes of a link, as far as a later check may need them.
+// tail holds the last bytes of a link that a later check may need.
 type tail struct {
 	b   []byte
 	end int64 // their end in the object
 }
 
-// sample is the bytes of a check.
+// sample holds the bytes of a check.
 type sample struct {
-	attempt uint32 // that brings one copy, its prefix
+	attempt uint32 // attempt that fetches one copy as its prefix
 	link    int8
 	r       segment.Range
-	first   []byte      // of each byte of r, the copy that came first
-	own     int64       // offset up to which the prefix has come
-	others  segment.Set // part that has come over other links
+	first   []byte      // copy that arrived first, of each byte of r
+	own     int64       // offset up to which the prefix has arrived
+	others  segment.Set // part that has arrived over other links
 	differs bool
 }
 
-// begin starts the check that a request asks for. One of the same link that is under way is given up.
+// begin starts the check that a request asks for. A running check of the same link is given up.
 func (s *spots) begin(a transfer.Action) {
 	s.open = slices.DeleteFunc(s.open, func(o *sample) bool { return o.link == a.Link })
 	r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
@@ -52,7 +52,7 @@ func (s *spots) begin(a transfer.Action) {
 	s.open = append(s.open, n)
 }
 
-// keep copies what later checks may need of a piece.
+// keep copies the bytes of a piece that later checks may need.
 func (s *spots) keep(link int8, p piece, got transfer.Received) {
 	for len(s.tails) <= int(link) {
 		s.tails = append(s.tails, tail{})
@@ -64,7 +64,7 @@ func (s *spots) keep(link int8, p piece, got transfer.Received) {
 	t.end = got.Tail.End
 }
 
-// compare takes the bytes of a piece (keep of them are wanted) and returns the checks that are through.
+// compare adds the bytes of a piece, of which keep is wanted, to the checks and returns those that are finished.
 func (s *spots) compare(attempt uint32, link int8, p piece, keep segment.Range) (done []*sample) {
 	for _, c := range s.open {
 		switch {
@@ -83,7 +83,7 @@ func (s *spots) compare(attempt uint32, link int8, p piece, keep segment.Range) 
 	return done
 }
 
-// takeOwn takes bytes of the prefix: what others have brought is compared, the rest kept.
+// takeOwn adds bytes of the prefix: those that other links have delivered are compared, the rest is kept.
 func (c *sample) takeOwn(p piece) {
 	r := segment.Range{Start: p.off, End: p.end()}.Clip(c.r)
 	for !r.Empty() {
@@ -94,7 +94,7 @@ func (c *sample) takeOwn(p piece) {
 	}
 }
 
-// takeOther takes bytes that another link has brought, each once: what the prefix has is compared, the rest kept.
+// takeOther adds bytes that another link delivered, each once: those that the prefix has are compared, the rest is kept.
 func (c *sample) takeOther(p piece, keep segment.Range) {
 	for r := keep.Clip(c.r); !r.Empty(); {
 		gap := c.others.Gap(r)
@@ -107,7 +107,7 @@ func (c *sample) takeOther(p piece, keep segment.Range) {
 	}
 }
 
-// check compares part of a piece with the copy that came first.
+// check compares part of a piece with the copy that arrived first.
 func (c *sample) check(p piece, r segment.Range) {
 	c.differs = c.differs || !bytes.Equal(c.first[r.Start-c.r.Start:r.End-c.r.Start], p.part(r))
 }
@@ -120,8 +120,8 @@ func (p piece) part(r segment.Range) []byte {
 	return p.b.data[p.lo+int(r.Start-p.off) : p.lo+int(r.End-p.off)]
 }
 
-// compared reports finished checks to the machine before any byte that depends on them is handed to the writer. Those before
-// offset gone were handed to it before.
+// compared reports finished checks to the machine before any byte that depends on them is handed to the writer. Bytes before offset
+// gone were already handed to it.
 func (r *run) compared(now time.Time, res transfer.Result, done []*sample, gone int64) transfer.Result {
 	for _, c := range done {
 		r.carryOutAll(now, res)
@@ -133,7 +133,7 @@ func (r *run) compared(now time.Time, res transfer.Result, done []*sample, gone 
 	return res
 }
 
-// differs takes note that a link has left the transfer, since its bytes are not those of the others.
+// differs records that a link left the transfer, since its bytes differ from those of the others.
 func (r *run) differs(now time.Time, link int8) {
 	name := r.link(link).name
 	r.lastErrs[fault.Differs] = &AttemptError{Op: "check", Link: name, Outcome: fault.Differs, Err: errDiffers}

@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// TestSampleAgainstModel brings both copies of a sample in random pieces: its check is through as soon as both are complete, or
+// TestSampleAgainstModel delivers both copies of a sample in random pieces: its check is finished as soon as both are complete, or
 // differ in a byte that both have.
 func TestSampleAgainstModel(t *testing.T) {
 	const start, size = 1000, 300
@@ -25,8 +25,8 @@ func TestSampleAgainstModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		p := &blocks{}
 		n := 32 + r.Int64N(size-32)
-		known := r.Int64N(n+1) * int64(r.IntN(2)) // came before, over link 1
-		wrong := int64(-1)                        // byte of the prefix that is not as others bring it
+		known := r.Int64N(n+1) * int64(r.IntN(2)) // arrived before, over link 1
+		wrong := int64(-1)                        // byte of the prefix that differs from the one of other links
 		if r.IntN(2) == 0 {
 			wrong = start + r.Int64N(n)
 		}
@@ -89,7 +89,7 @@ func TestSampleAgainstModel(t *testing.T) {
 	}
 }
 
-// A link's own bytes are not those of others, and a new check of a link takes the place of the one before.
+// A link's own bytes do not count as those of others, and a new check of a link replaces the one before.
 func TestSampleOfAnotherLink(t *testing.T) {
 	p := &blocks{}
 	s := spots{}
@@ -123,7 +123,7 @@ func TestSampleOfAnotherLink(t *testing.T) {
 	}
 }
 
-// TestTails: of each link the bytes are kept that the machine says, and no others.
+// TestTails: for each link, exactly the bytes that the machine names are kept.
 func TestTails(t *testing.T) {
 	const most = 64
 	for seed := range uint64(200) {
@@ -142,7 +142,7 @@ func TestTails(t *testing.T) {
 			was := tails[link]
 			switch {
 			case r.IntN(10) == 0:
-				was = segment.Range{} // no check is needed any more
+				was = segment.Range{} // no check is needed anymore
 			case keep.Empty():
 			case keep.Start == was.End:
 				was = segment.Range{Start: max(was.Start, keep.End-most), End: keep.End}
@@ -223,7 +223,7 @@ type memory []byte
 
 func (m memory) WriteAt(b []byte, off int64) (int, error) { return copy(m[off:], b), nil }
 
-// writer is a transfer that is written as its bytes come, without a loop: the test is the loop.
+// writer is a transfer that is written as its bytes arrive, without a loop: the test is the loop.
 type writer struct {
 	t    *testing.T
 	p    *blocks
@@ -253,7 +253,7 @@ func newWriter(t *testing.T) *writer {
 	return w
 }
 
-// keep brings [from, to) of the content, each byte increased by lie.
+// keep delivers [from, to) of the content, each byte increased by lie.
 func (w *writer) keep(from, to int64, lie byte) {
 	b := lend(w.p, writerStart+from, 0, int(to-from))
 	for i := range b.bytes() {
@@ -274,13 +274,13 @@ func (w *writer) gone(n int64) {
 	}
 }
 
-// hand gives the writer what there is, and returns its report.
+// hand gives the writer everything there is, and returns its report.
 func (w *writer) hand() wrote {
 	w.r.out <- w.r.delivery.batch(0)
 	return <-w.r.wrote
 }
 
-// report takes a report, which must move the next offset on by n bytes.
+// report handles a report, which must advance the next offset by n bytes.
 func (w *writer) report(of wrote, n int64) {
 	w.t.Helper()
 	if got := w.r.delivery.wrote(of.ranges); got != n {
@@ -288,7 +288,7 @@ func (w *writer) report(of wrote, n int64) {
 	}
 }
 
-// end ends the transfer and returns how many bytes it says are right, which are compared.
+// end ends the transfer and returns how many bytes it reports as correct, which are compared.
 func (w *writer) end(err error) int64 {
 	w.t.Helper()
 	w.r.failed = err
@@ -375,7 +375,7 @@ func TestForget(t *testing.T) {
 		freeAll(d.batch(100).pieces) // in order
 		d.beginScatter(0, 0)
 		d.wrote([]segment.Range{{End: 100}})
-		if w := d.batch(0); w.pieces != nil { // else it would be woken for ever
+		if w := d.batch(0); w.pieces != nil { // else it would be woken forever
 			t.Errorf("%+v", w)
 		}
 		returned(t, p)
@@ -436,7 +436,7 @@ func (w *witness) Observe(e Event) {
 }
 
 // TestSpotCheck: an origin has another object under the same headers over one link. The client gets the object of the link whose
-// bytes came first, and nothing of the other one.
+// bytes arrived first, and nothing of the other one.
 func TestSpotCheck(t *testing.T) {
 	for name, get := range map[string]func(*testing.T, *Response) []byte{
 		"R210 in order": func(t *testing.T, resp *Response) []byte {

@@ -26,14 +26,14 @@ func (b *block) free() {
 	}
 }
 
-// slabBlocks is the number of blocks whose memory is got from the system at once.
+// slabBlocks is the number of blocks whose memory is requested from the system at once.
 const slabBlocks = 32
 
-// blocks lends blocks and keeps their memory until none is in use any more; then it keeps that of the first slab, or nothing
-// once it is closed.
+// blocks lends blocks and keeps their memory until none is in use; then it keeps that of the first slab, or nothing once it is
+// closed.
 type blocks struct {
 	mu     sync.Mutex
-	idle   []*block // the one used last at the end
+	idle   []*block // most recently used last
 	slabs  [][]byte
 	lent   int
 	closed bool
@@ -77,7 +77,7 @@ func (p *blocks) close() {
 	p.release()
 }
 
-// release gives back the slabs that are not to be kept, if no block is in use.
+// release gives back the slabs that need not be kept, if no block is in use.
 func (p *blocks) release() {
 	keep := 1
 	if p.closed {
@@ -103,7 +103,7 @@ func (p *blocks) held() int64 {
 	return int64(p.lent) * blockSize
 }
 
-// piece is bytes of the object: data[lo:hi] of a block, beginning at offset off.
+// piece is a range of the object's bytes: data[lo:hi] of a block, beginning at offset off.
 type piece struct {
 	off    int64
 	b      *block
@@ -135,7 +135,8 @@ type store struct {
 	p []piece // ascending, disjoint
 }
 
-// add takes a piece whose reference the caller holds; bytes that are there already, or lie before the next offset, are dropped.
+// add takes over a piece with the caller's reference to its block; bytes that are already stored, or lie before the next offset,
+// are dropped.
 func (s *store) add(n piece, next int64) {
 	if n.off < next {
 		n.lo += int(min(next-n.off, int64(n.hi-n.lo)))
@@ -151,7 +152,7 @@ func (s *store) add(n piece, next int64) {
 		// s.p[i] is the first piece that ends beyond n.off.
 		gap := n.hi - n.lo
 		if i < len(s.p) {
-			if s.p[i].off <= n.off { // there already, as far as s.p[i] reaches
+			if s.p[i].off <= n.off { // already stored, as far as s.p[i] reaches
 				skip := min(int(s.p[i].end()-n.off), gap)
 				n.lo, n.off = n.lo+skip, n.off+int64(skip)
 				continue
@@ -186,7 +187,7 @@ func (s *store) take(out []piece, next, most int64) []piece {
 	return out
 }
 
-// remove drops what is there of a range and returns how many bytes that were.
+// remove drops the stored bytes of a range and returns their number.
 func (s *store) remove(r segment.Range) (n int64) {
 	var rest []piece
 	for _, p := range s.p {

@@ -12,32 +12,33 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin can
-// do that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and transfers from
-// other origins, if a trial confirms it: nothing has come over the link lately, and neither its DNS
-// servers answer nor are other origins reached that were reached over it before.
+// An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin can do
+// that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and transfers from other
+// origins, if a trial confirms it: nothing has arrived over the link recently, its DNS servers do not answer, and other origins
+// that were reached over it before are no longer reached.
 
 const (
 	testimonyTimeout = 2 * time.Second
 
-	// lifetime is how long ago a link may have brought something, for anybody, and still be alive: as long as a suspect is
-	// waited for before it is banned (package health).
+	// lifetime is how long a link counts as alive after it delivered something for anybody: the time that a suspect has before it
+	// is banned (package health).
 	lifetime = 3 * time.Second
 
 	// trialEvery spaces the trials of a link. An origin may accuse it as often as it likes, and each trial connects to
 	// origins that have nothing to do with that.
 	trialEvery = 5 * time.Second
 
-	// meteredEvery is trialEvery after a trial that connected to others over a metered link: no DNS server answered.
+	// meteredEvery replaces trialEvery after a trial that connected to other hosts over a metered link, since no DNS server
+	// answered.
 	meteredEvery = time.Minute
 
 	maxReached   = 8                // of each link
-	maxWitnesses = 3                // asked at a time
+	maxWitnesses = 3                // asked at once
 	maxAsked     = 2 * maxWitnesses // in a trial
 	recent       = 10 * time.Minute
 )
 
-// reached is whom a connection over a link has led to.
+// reached is a host that a connection over a link reached.
 type reached struct {
 	addr string // "host:port"
 	host string
@@ -45,8 +46,8 @@ type reached struct {
 	at   time.Time
 }
 
-// reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections
-// without a word against the user. Neither is a router or another neighbor: it answers while the uplink is dead. Each host
+// reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections without
+// a word against the user. Routers and other neighbors are not asked either: they answer even while the uplink is dead. Each host
 // and each network is listed once, so that no origin fills the list.
 func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	host, port, err := net.SplitHostPort(addr)
@@ -67,8 +68,8 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	s.reached = append(s.reached, w)
 }
 
-// network returns the network of an address: whoever has one address in it may easily have others. Behind a NAT64 it is that of the
-// IPv4 address: its prefix holds the whole IPv4 internet.
+// network returns the network of an address: whoever has one address in it may easily have others. Behind a NAT64, it is the
+// network of the IPv4 address: the NAT64 prefix contains the whole IPv4 internet.
 func (f *fleet) network(l link.Link, a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	if f.behind != nil {
@@ -82,7 +83,7 @@ func (f *fleet) network(l link.Link, a netip.Addr) netip.Prefix {
 	return p
 }
 
-// accusing reports whether an origin that fails for a cause may mean that the link is dead.
+// accusing reports whether the failure of an origin for this cause may mean that the link is dead.
 func accusing(c health.Cause) bool { return c == health.Silence || c == health.DialFailed }
 
 // accuser is an origin that finds a link dead.
@@ -106,7 +107,7 @@ func (f *fleet) accusers(i int8) (all []accuser, cause health.Cause) {
 	return all, cause
 }
 
-// witnesses returns those who were reached over a link lately and do not accuse it, the last one first. The lock is held.
+// witnesses returns the hosts that were recently reached over a link and do not accuse it, the latest first. The lock is held.
 func (f *fleet) witnesses(i int8, accusers []accuser, most int) (addrs []string) {
 	for _, w := range slices.Backward(f.all[i].reached) {
 		accuses := func(a accuser) bool { return a.host == w.host || w.net.IsValid() && slices.Contains(a.nets, w.net) }
@@ -120,10 +121,10 @@ func (f *fleet) witnesses(i int8, accusers []accuser, most int) (addrs []string)
 // Overdue is a connection outside of transfers, such as a tunnel, whose other end owes an acknowledgment and is silent.
 type Overdue struct {
 	Addr string     // "host:port" as it was dialed
-	To   netip.Addr // where that led
+	To   netip.Addr // address that it reached
 }
 
-// overdue takes the connections beside transfers that are overdue on a link, which may be dead.
+// overdue records the connections outside of transfers that are overdue on a link, which may be dead.
 func (f *fleet) overdue(name string, of []Overdue) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *fleetLink) trialAt() time.Time {
 	return s.tried.Add(trialEvery)
 }
 
-// try finds out whether a link that an origin has banned is to be banned for everybody.
+// try finds out whether a link that an origin has banned should be banned for everybody.
 func (f *fleet) try(ctx context.Context, i int8) {
 	f.mu.Lock()
 	l := f.all[i].link
@@ -172,15 +173,15 @@ func (f *fleet) try(ctx context.Context, i int8) {
 	f.nudge()
 }
 
-// lives reports whether anything came over a link within the last d, for transfers or others.
+// lives reports whether anything arrived over a link within the last d, for transfers or others.
 func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.linkAt(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// fails reports whether a link leads nowhere: none of the hosts that it asked was reached over the link. It asks the link's DNS
-// servers and the witnesses; an origin may have planted the last few of these. If there is nobody to ask, nothing speaks
-// against the link. Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server
-// answers. dialed reports whether any were.
+// fails reports whether a link is dead: none of the hosts that it asks is reached over the link. It asks the link's DNS servers and
+// the witnesses; an origin may have planted the last few of these. If there is nobody to ask, the link does not count as dead.
+// Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server answers. dialed reports
+// whether any were.
 func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
 	rounds, size := [][]asking{{probe}}, maxWitnesses
 	if l.Last() {
@@ -193,7 +194,7 @@ func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dea
 		}
 		rounds = append(rounds, round)
 	}
-	if !l.Last() && len(rounds) > 1 { // DNS servers and the first witnesses at a time
+	if !l.Last() && len(rounds) > 1 { // DNS servers and the first witnesses at the same time
 		rounds[1] = append(rounds[1], rounds[0]...)
 		rounds = rounds[1:]
 	}
@@ -212,12 +213,12 @@ type testimony uint8
 
 const (
 	nothing testimony = iota
-	full              // as many connections as there may be are open already
+	full              // the maximum number of connections is already open
 	unreachable
 	reachable
 )
 
-// asking is one attempt to reach somebody over a link.
+// asking is one attempt to reach a host over a link.
 type asking func(ctx context.Context, l link.Link) testimony
 
 // testify makes attempts at the same time. One that succeeds is enough.
@@ -256,7 +257,7 @@ func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
 	return said
 }
 
-// connect connects to an origin and sends nothing. There is a connection only if the origin is reachable, and not always then.
+// connect connects to an origin and sends nothing. It returns a connection only if the origin is reachable, and not always then.
 func connect(ctx context.Context, l link.Link, addr string) (net.Conn, link.Info, testimony) {
 	c, info, err := l.Dial(ctx, "tcp", addr)
 	switch {
@@ -272,14 +273,14 @@ func connect(ctx context.Context, l link.Link, addr string) (net.Conn, link.Info
 	return nil, info, unreachable
 }
 
-// probe connects to an origin whose transfers find a link silent or have banned it. The connection is the first one of a transfer that
-// continues over the link.
+// probe connects to an origin whose transfers find a link silent or have banned it. A transfer that continues over the link uses
+// this connection first.
 func (f *fleet) probe(ctx context.Context, s *site, p health.Probe) {
 	ctx, cancel := context.WithTimeout(ctx, p.For)
 	defer cancel()
 	f.mu.Lock()
 	l, to := f.all[p.Link].link, netip.Addr{}
-	if last := s.last[p.Link]; p.Quick() && p.At.Sub(last.at) < addressLife { // it needs no DNS server, and one packet; the others have their turn later
+	if last := s.last[p.Link]; p.Quick() && p.At.Sub(last.at) < addressLife { // needs one packet and no DNS server; others have their turn later
 		to = last.addr
 	}
 	f.mu.Unlock()

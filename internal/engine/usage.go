@@ -12,8 +12,8 @@ import (
 type LinkUse struct {
 	Link   string
 	Bytes  int64   // of content received
-	Waste  int64   // of these, bytes that another link brought too or nobody wanted
-	Joules float64 // that its radio takes for them by the model, the tail included, as if nothing else used it; 0 = not known
+	Waste  int64   // of these, bytes that another link also delivered or that nobody wanted
+	Joules float64 // energy that its radio uses for them by the model, with the tail, as if nothing else used it; 0 = unknown
 	Spared string  // why the request's goal does without the link, "" if it does not
 }
 
@@ -37,14 +37,14 @@ func (u *Usage) Links() []LinkUse {
 	return all
 }
 
-// Reason returns why the response came over one link; "" if it was divided or has not begun.
+// Reason returns why the response arrived over one link; "" if it was divided or has not started.
 func (u *Usage) Reason() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.reason
 }
 
-// SetReason records why the response comes over one link.
+// SetReason records why the response arrives over one link.
 func (u *Usage) SetReason(reason string) {
 	if u == nil {
 		return
@@ -66,7 +66,7 @@ func (u *Usage) Add(link string, bytes, waste int64) {
 	u.links[i].Waste += waste
 }
 
-// Spend counts the energy of a link's radio for bytes that came over it; nil = the radio is unknown.
+// Spend counts the energy of a link's radio for bytes that arrived over it; nil = the radio is unknown.
 func (u *Usage) Spend(link string, radio *energy.Radio, now time.Time, bytes int64) {
 	if u == nil || radio == nil {
 		return
@@ -90,7 +90,7 @@ func (u *Usage) Spare(link, reason string) {
 	}
 }
 
-// find returns the place of a link, which is made if it has none. The lock is held.
+// find returns the index of a link, which it adds if it is missing. The lock is held.
 func (u *Usage) find(link string) int {
 	i := slices.IndexFunc(u.links, func(l LinkUse) bool { return l.Link == link })
 	if i < 0 {

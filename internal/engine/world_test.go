@@ -39,11 +39,11 @@ type world struct {
 	sent    []time.Duration   // when they were made, since the bubble began
 	to      []string          // the one address that they were restricted to, "invalid IP" for none
 	warm    map[string]int    // by "address over link": connections of probes that Open may use
-	kernel  bool              // packets that a dead link swallowed are sent again as a kernel does that
+	kernel  bool              // packets that a dead link swallowed are sent again, as a kernel does
 	began   time.Time
-	brought map[string]int64     // bytes of bodies, by link
+	brought map[string]int64     // bytes of bodies delivered, by link
 	opened  map[string]int       // connections that Open made, by link
-	channel map[string]time.Time // if not nil all links share one: when what each is bringing will have come
+	channel map[string]time.Time // if not nil, all links share one channel: when what each delivers will have arrived
 
 	full    map[string]bool                             // links over which no further connection to an origin may be made
 	answers func(ctx context.Context, link string) bool // reports whether something else on a link answers; nil = there is none
@@ -52,8 +52,8 @@ type world struct {
 const (
 	worldSize = 8 * mib
 	worldRTT  = 10 * time.Millisecond
-	beforeIt  = 10 << 10 // bytes that come before a starved connection falls silent
-	chunk     = 16 << 10 // comes each
+	beforeIt  = 10 << 10 // bytes that arrive before a starved connection falls silent
+	chunk     = 16 << 10 // bytes that arrive in each chunkTime
 	chunkTime = 80 * time.Millisecond
 	slowChunk = chunk / 25
 )
@@ -93,7 +93,7 @@ func (w *world) change(do func()) {
 	w.changed = make(chan struct{})
 }
 
-// wait waits until a condition holds, or until it is ended.
+// wait waits until ok returns true, or until ended is closed.
 func (w *world) wait(ended <-chan struct{}, ok func() bool) bool {
 	for {
 		w.mu.Lock()
@@ -193,8 +193,7 @@ func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.In
 	return c, link.Info{}, nil
 }
 
-// probes returns the addresses dialed without a request since the last call.
-// probedAt returns when the probes so far were made.
+// probedAt returns when the probes so far were made, and probes returns the addresses of those since its last call.
 func (w *world) probedAt() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,7 +279,7 @@ func (c *worldConn) Next() (*RangeResponse, error) {
 	}, nil
 }
 
-// flow waits until bytes come over the link, or the connection is closed.
+// flow waits until bytes arrive over the link, or the connection is closed.
 func (c *worldConn) flow() (open bool) {
 	select {
 	case <-c.gone:
@@ -323,8 +322,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// turn returns how long n bytes take over a link. Of links on one channel each has a part of the time that changes every second,
-// or all of it while no other one brings anything; pauses between reads are made up for. The lock is held.
+// turn returns how long n bytes take over a link. Links on one channel each get a part of the time, which changes every second, or
+// all of it while no other one delivers anything; pauses between reads are made up for. The lock is held.
 func (w *world) turn(link string, n int) time.Duration {
 	if w.channel == nil {
 		return chunkTime
@@ -398,7 +397,7 @@ func download(t *testing.T, e *Engine, addr string) <-chan struct{} {
 	return done
 }
 
-// linkState returns the state of a link that everybody sees.
+// linkState returns the state of a link for everybody.
 func linkState(e *Engine, name string) string {
 	for _, l := range e.Status().Links {
 		if l.Name == name {

@@ -3,25 +3,25 @@ package fault
 // Outcome is how an attempt or a request ended.
 type Outcome uint8
 
-// The ends of an attempt. The comment says how package transfer treats the missing bytes and the link.
+// The outcomes of an attempt. The comments describe how package transfer treats the missing bytes and the link.
 const (
 	Complete    Outcome = iota // every byte of the response arrived
-	Short                      // the body ended early: re-queued, the prefix counts
-	Reset                      // the connection broke in mid-body: re-queued, the prefix counts
-	Unanswered                 // the connection ended before this request's head: re-queued; too early = no more pipelining
+	Short                      // the body ended early: its prefix counts, the rest is re-queued
+	Reset                      // the connection broke in mid-body: the prefix counts, the rest is re-queued
+	Unanswered                 // the connection ended before the head of the response: re-queued; may end pipelining on the link
 	Stale                      // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
-	Silence                    // sent nothing until the connection was given up: re-queued
+	Silence                    // no bytes until the connection was given up: re-queued
 	Unreachable                // no connection: dial, DNS or TLS failed: link banned, re-queued
-	Unbound                    // the socket could not be bound to the link: link banned, said once
+	Unbound                    // the socket could not be bound to the link: link banned, reported once
 	Unwanted                   // a response that is not part of the object (403, 404, 302, a login page, ...): the link leaves the transfer
 	Denied                     // the address may not be dialed over the link: the link leaves the transfer
 	Busy                       // 429 or 503: the link pauses for this transfer, fewer connections
 	NoRange                    // 200 with the same validator: this node ignores Range, the link leaves the transfer
 	Changed                    // another version: validator, total or coding differ, or 416: the link leaves the transfer
-	BadRange                   // a 206 that was not asked for (wrong start, beyond the end, no Content-Range, surplus body)
-	Differs                    // other bytes than another link's under the same headers (a spot check): the link leaves the transfer
+	BadRange                   // a 206 that was not requested (wrong start, beyond the end, no Content-Range, surplus body)
+	Differs                    // bytes differ from another link's under the same headers (spot check): the link leaves the transfer
 	Canceled                   // ended by the transfer itself
-	NoSlot                     // no connection, since the host has as many over this link as it may have: re-queued, nobody's fault
+	NoSlot                     // no connection: the host already has the maximum over this link; re-queued, nobody's fault
 )
 
 // The other outcomes of a request.
@@ -35,16 +35,16 @@ const (
 	BadCertificate                     // TLS: the certificate is invalid
 	BadTLS                             // TLS: anything else
 	PortClosed                         // the host refused the TCP connection
-	NoRoute                            // the network says that it leads nowhere
+	NoRoute                            // the network reports that there is no route
 	Timeout                            // no connection in time
 	LinkLost                           // the only link that carried the request has stopped working
-	Unknown                            // an error that no attempt ended with
+	Unknown                            // an error that is not the outcome of an attempt
 )
 
 // Blame says what caused an outcome.
 type Blame uint8
 
-// Whose fault an outcome is.
+// The causes of an outcome.
 const (
 	BlameNobody Blame = iota
 	BlameLink
@@ -56,7 +56,7 @@ func (b Blame) String() string {
 	return [...]string{"nobody", "link", "origin", "local"}[b]
 }
 
-// String returns the name of an outcome, as metrics have it.
+// String returns the name of the outcome, as used in metrics.
 func (o Outcome) String() string { return rows[o].Name }
 
 // Blame returns what caused the outcome.

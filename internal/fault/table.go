@@ -12,11 +12,11 @@ const (
 type Row struct {
 	Name        string
 	Blame       Blame
-	Retry       bool   // the same request may work later, without anybody doing anything
+	Retry       bool   // the same request may succeed later without any change
 	Status      int    // HTTP status of the proxy's answer
-	ProxyStatus string // its error type (RFC 9209 section 2.3)
-	Exit        int    // code of a command that fails for it
-	Text        string // what happened, a sentence without its full stop; it contains nothing of the request and no address
+	ProxyStatus string // error type in the answer's Proxy-Status field (RFC 9209 section 2.3)
+	Exit        int    // exit code of a command that fails because of it
+	Text        string // what happened: a sentence without its period, without any part of the request and without an address
 	Next        string // what the user can do next, without a capital letter
 }
 
@@ -118,8 +118,8 @@ var rows = [...]Row{
 		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link can reach it",
 		"ask the operator of that proxy, or use another link",
 	},
-	// Denied addresses and Tributary's own listeners share this answer: two different ones would show a scanner what listens
-	// here (R194).
+	// Denied addresses and Tributary's own listeners share this answer: different answers would show a scanner what listens here
+	// (R194).
 	Denied: {
 		"denied", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
 		"The destination is Tributary itself, or an address that is not allowed",

@@ -132,14 +132,14 @@ func TestAhead(t *testing.T) {
 	})
 }
 
-// TestAheadIsNotSilent: what was asked ahead may have come; it is looked at once the first response has.
+// TestAheadIsNotSilent: the response to a request made ahead may have arrived; it is handled once the first response has arrived.
 func TestAheadIsNotSilent(t *testing.T) {
 	t.Run("its time begins with the first response", func(t *testing.T) {
 		s, a, b := ahead(t, 64*kB)
 		s.opened(b.conn, 20*ms)
 		s.advance(700 * ms)
 		s.opened(a.conn, 20*ms)
-		s.advance(2900 * ms) // an origin that thinks
+		s.advance(2900 * ms) // a thinking origin
 		s.headReceived(a, 1*mB)
 		s.complete(a)
 		s.quiet()

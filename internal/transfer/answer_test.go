@@ -153,7 +153,7 @@ func TestLinkLeaves(t *testing.T) {
 			}
 			s.drop(Open, Fetch, CloseConn, ReportSilent, ReportExcused)
 			s.link(0, health.Suspect)
-			s.link(0, health.Up) // it is well, but it does not serve this object
+			s.link(0, health.Up) // it works, but it does not serve this object
 			s.drop(Open, Fetch)
 			s.ended(s.last(1), outcome)
 			s.wantFail(outcome)
@@ -161,7 +161,7 @@ func TestLinkLeaves(t *testing.T) {
 	}
 }
 
-// last returns the request on link that was made last.
+// last returns the latest request on link.
 func (s *script) last(link int8) *asked {
 	s.t.Helper()
 	var last *asked

@@ -10,7 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// drainMax is the rest of an unwanted answer that is always read to its end, rather than cut off by closing the connection.
+// drainMax is the longest rest of an unwanted answer, in bytes, that is always read to its end, rather than cut off by closing the
+// connection.
 const drainMax = 64 << 10
 
 // attempt is one request.
@@ -21,14 +22,14 @@ type attempt struct {
 	hedge   bool
 	hasHead bool
 	whole   bool          // the client's own GET, without a Range field
-	ahead   bool          // asked before the first response has shown the size and the version of the object
-	alone   bool          // asked on an open connection without other requests: its head times the response
-	from    uint32        // attempt whose tail it takes once headed; 0 = none
+	ahead   bool          // sent before the first response showed the size and the version of the object
+	alone   bool          // sent on an open connection without other requests: its head times the response
+	from    uint32        // attempt whose tail it takes once it has a head; 0 = none
 	stolen  bool          // another attempt is to take its tail
-	want    segment.Range // wanted part of it
-	prefix  int64         // bytes before want that are still to come, for a spot check
+	want    segment.Range // wanted part of the object
+	prefix  int64         // bytes before want that are still to arrive, for a spot check
 	tail    int8          // link whose tail the prefix begins with, -1 = none
-	checks  int8          // link whose trust the prefix shows
+	checks  int8          // link whose trust the prefix checks
 	answer  segment.Range // range of the answer, up to where it was cut; before the head: the requested range
 	cursor  int64
 	credit  int64 // it may read up to here
@@ -43,15 +44,15 @@ type conn struct {
 	open        bool
 	reused      bool
 	multiplexed bool  // it speaks HTTP/2: an answer can be cut
-	extra       bool  // made beside others that carry requests
+	extra       bool  // opened in addition to others that carry requests
 	holes       int64 // see PathSample
-	got         int64 // bytes
+	got         int64 // bytes received
 	rate        estimate.Rate
-	doomed      bool     // no further requests: it closes with its present answer
-	answering   bool     // bytes of an answer have come since something was asked on an idle connection
+	doomed      bool     // no further requests: it closes after its current answer
+	answering   bool     // bytes of an answer arrived since a request was sent on the idle connection
 	queue       []uint32 // attempts, in the order of their answers
 	answers     int
-	progress    time.Time // last byte, or since when a byte is due
+	progress    time.Time // time of the last byte, or since when a byte is due
 }
 
 func (m *Machine) attempt(id uint32) *attempt {
@@ -72,7 +73,7 @@ func (m *Machine) conn(id uint32) *conn {
 	return nil
 }
 
-// openConn begins a connection over a link.
+// openConn opens a connection over a link.
 func (m *Machine) openConn(now time.Time, link int8) *conn {
 	m.conns = append(m.conns, conn{id: m.id(), link: link, progress: now})
 	c := &m.conns[len(m.conns)-1]
@@ -114,7 +115,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
-	if e.Outcome == fault.NoSlot { // no failure: until a slot is free the link works with the connections that it has
+	if e.Outcome == fault.NoSlot { // not a failure: until a slot is free the link works with the connections that it has
 		l.full = true
 		for _, id := range c.queue {
 			if !m.known && !m.attempt(id).ahead {
@@ -131,9 +132,9 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	case e.Outcome == fault.Unbound:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
 		l.excluded = !m.known
-	case e.Outcome == fault.Denied: // by policy: the link is well, and a second try would end the same
+	case e.Outcome == fault.Denied: // by policy: the link works, and a second try would end the same way
 		l.forbidden = true
-	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
+	case !m.known: // it is not known yet whether the origin is reachable at all: try the next link
 		l.excluded, l.unreached = true, !e.OriginRefused
 	case !e.OriginRefused:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.DialFailed})
@@ -143,7 +144,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	}
 }
 
-// headReceived takes a valid head.
+// headReceived handles a valid head.
 func (m *Machine) headReceived(now time.Time, e Event) {
 	a := m.attempt(e.Attempt)
 	if a == nil {
@@ -186,14 +187,14 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		}
 	}
 	if c.multiplexed {
-		m.settle(a) // its tail may have moved on already
+		m.settle(a) // its tail may already belong to another attempt
 	}
 	if a.from != 0 {
 		m.stolenBy(a)
 	}
 }
 
-// learnSize begins the work of the scheduler.
+// learnSize records the size of the object, with which the work of the scheduler starts.
 func (m *Machine) learnSize(now time.Time, e Event) {
 	m.known = true
 	m.led.Resize(min(m.cfg.Requested.End, e.Size))
@@ -217,7 +218,7 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 	for i := range m.links {
 		l := &m.links[i]
 		l.excluded = false
-		if l.unreached { // now that another link has reached the origin, it was the link's fault
+		if l.unreached { // another link has reached the origin, so this link was at fault
 			m.act(Action{Kind: ReportFailed, Link: int8(i), Cause: health.DialFailed})
 		}
 		if l.silent { // the origin answers over another link
@@ -229,8 +230,8 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Offset()})
 }
 
-// takeAhead makes part of the transfer what another link was asked for before the size was known: if first, the attempt that has
-// shown the size, fetches these bytes too, it is cut there as soon as the other one has a valid head.
+// takeAhead makes b, which was sent over another link before the size was known, part of the transfer. If first, the attempt that
+// showed the size, fetches these bytes too, it is cut there as soon as b has a valid head.
 func (m *Machine) takeAhead(b *attempt, first uint32) {
 	a := m.attempt(first)
 	switch {
@@ -243,8 +244,8 @@ func (m *Machine) takeAhead(b *attempt, first uint32) {
 	}
 }
 
-// dropCopies closes the connections of the other attempts at the client's own GET, now that one has shown a valid head: each
-// would bring the whole object once more.
+// dropCopies closes the connections of the other attempts at the client's own GET, now that one has a valid head: each would
+// deliver the whole object once more.
 func (m *Machine) dropCopies(but uint32) {
 	for i := len(m.attempts) - 1; i >= 0; i-- {
 		if a := &m.attempts[i]; a.whole && a.id != but {
@@ -255,7 +256,7 @@ func (m *Machine) dropCopies(but uint32) {
 	}
 }
 
-// stolenBy ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
+// stolenBy ends the attempt whose tail b takes, at the offset where b begins, now that b has a valid head.
 func (m *Machine) stolenBy(b *attempt) {
 	a := m.attempt(b.from)
 	b.from = 0
@@ -275,7 +276,7 @@ func (m *Machine) read(now time.Time, e Event) {
 		return
 	}
 	c, l := m.conn(a.conn), &m.links[a.link]
-	// A silence that was long enough to be noticed is an outage: the next one is to be noticed no later.
+	// A silence that was long enough to be noticed is an outage: the next one must not be noticed later.
 	if since, _, ok := m.waiting(now, a.link); ok && c.answering && !l.silent {
 		gap := now.Sub(since)
 		l.carried, l.rest = l.carried+gap, max(l.rest, gap)
@@ -312,7 +313,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	}
 }
 
-// trim shortens the wanted part of an attempt when others have delivered the rest. Restart continuation wants it again.
+// trim shortens the wanted part of an attempt when others have delivered the rest. Restart continuation still wants it.
 func (m *Machine) trim(a *attempt) {
 	rest := segment.Range{Start: a.cursor, End: a.want.End}
 	if !m.cfg.Restart && !rest.Empty() && m.led.Missing(rest).Empty() {
@@ -323,12 +324,12 @@ func (m *Machine) trim(a *attempt) {
 	}
 }
 
-// alive ends the suspicion of a link that speaks again. The board will report the same; until then no more bytes that the link
+// alive ends the suspicion of a link that delivers again. The board will report the same; until then, no more bytes that the link
 // owes are requested elsewhere.
 func (m *Machine) alive(link int8) {
 	if l := &m.links[link]; l.silent || l.state == health.Suspect {
 		l.silent = false
-		if l.state == health.Suspect { // no byte ends a ban for another reason
+		if l.state == health.Suspect { // a byte does not end a ban for another reason
 			l.state = health.Up
 		}
 		m.act(Action{Kind: ReportAlive, Link: link})
@@ -339,8 +340,8 @@ func (m *Machine) progress(now time.Time, c *conn) {
 	c.progress, c.answering = now, true
 }
 
-// settle ends an attempt whose answer goes beyond its wanted bytes. Over HTTP/2 the answer is cut there. Elsewhere, when all
-// wanted bytes have come, a short rest is read and discarded; for a longer one the connection is closed.
+// settle ends an attempt whose answer goes beyond its wanted bytes. Over HTTP/2 the answer is cut there. Otherwise, once all wanted
+// bytes have arrived, a short rest is read and discarded; for a longer one the connection is closed.
 func (m *Machine) settle(a *attempt) {
 	rest := a.answer.End - max(a.cursor, a.want.End)
 	if rest <= 0 {
@@ -359,7 +360,7 @@ func (m *Machine) settle(a *attempt) {
 	m.dropConn(c.id)
 }
 
-// endedAttempt takes the end of an attempt.
+// endedAttempt handles the end of an attempt.
 func (m *Machine) endedAttempt(now time.Time, e Event) {
 	a := m.attempt(e.Attempt)
 	if a == nil {
@@ -376,13 +377,13 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		m.alive(link)
 		c.answering = len(c.queue) > 1
 		m.release(a)
-		if c.doomed { // else its reader would wait for an answer that does not come
+		if c.doomed { // else its reader would wait for an answer that never arrives
 			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 			m.dropConn(c.id)
 		}
 		return
 	}
-	if a.ahead && !a.hasHead { // it was a guess: no fault of the link
+	if a.ahead && !a.hasHead { // it was a guess: not the link's fault
 		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 		m.dropConn(c.id)
 		return
@@ -392,7 +393,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Outcome {
 	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
-		if pipelined { // also before the link was known to be Broken, over another of its connections
+		if pipelined { // even if the link was found Broken since, over another of its connections
 			l.disablePipelining() // out of step? ask again, one at a time
 		} else {
 			l.excluded = true
@@ -407,7 +408,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case fault.Stale:
 	default:
-		// Closed early: a request behind an answer did not reach the server, or made it break off the answer.
+		// Closed early: a pipelined request did not reach the server, or made it break off the answer.
 		followed := a.hasHead && len(c.queue) > 1 && !c.doomed
 		if pipelined && !a.hasHead || followed {
 			l.swallowed++

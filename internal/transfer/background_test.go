@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// slowLink is a link of 1 MB/s with a round trip of 50 ms: what is outstanding beyond 50 kB queues, as do the bytes of others. A
-// background transfer asks for half of its window at a time.
+// slowLink is a link of 1 MB/s with a round trip of 50 ms: bytes outstanding beyond 50 kB queue, as does other traffic. A
+// background transfer requests half of its window at once.
 type slowLink struct {
 	y   yielding
 	now time.Time
 }
 
-// step lets one response come beside so many bytes of others.
+// step lets one response arrive in addition to others bytes of other traffic.
 func (l *slowLink) step(others float64) {
 	const rate, least = 1e6, 0.05
 	w := float64(l.y.outstanding())
@@ -37,8 +37,8 @@ func (l *slowLink) during(d time.Duration, others float64, ok func(after time.Du
 	}
 }
 
-// TestYielding: a lone background transfer keeps its link busy with a queue of some 15 ms, leaves next to nothing of it to itself within
-// a second of others coming, and is back within five seconds of their end.
+// TestYielding: a lone background transfer keeps its link busy with a queue of some 15 ms, takes next to nothing of the link within
+// a second after other traffic starts, and is back within five seconds after that ends.
 func TestYielding(t *testing.T) {
 	l := &slowLink{now: time.Unix(1000, 0)}
 	busy := func(after time.Duration) func(time.Duration, int64) bool {
@@ -51,8 +51,8 @@ func TestYielding(t *testing.T) {
 	l.during(10*time.Second, 0, busy(5*time.Second))(t, "alone again")
 }
 
-// TestYieldingBounded: a window that other things bound does not grow for ever. One slow response among fast ones, of an origin that
-// thinks now and then, shrinks nothing.
+// TestYieldingBounded: a window that something else limits does not grow forever. One slow response among fast ones, from an origin
+// that thinks now and then, does not shrink it.
 func TestYieldingBounded(t *testing.T) {
 	y, now := yielding{}, time.Unix(1000, 0)
 	if y.outstanding() != firstWindow {
@@ -71,8 +71,8 @@ func TestYieldingBounded(t *testing.T) {
 	}
 }
 
-// TestCrowded: a background transfer leaves a link within a look to others that receive an eighth of its rate, lets nothing queue
-// beside a packet now and then, and takes half of the link as soon as nothing comes for them.
+// TestCrowded: a background transfer immediately leaves a link to other traffic of an eighth of its rate, lets nothing queue next
+// to an occasional packet, and takes half of the link as soon as the other traffic ends.
 func TestCrowded(t *testing.T) {
 	l := &slowLink{now: time.Unix(1000, 0)}
 	l.during(10*time.Second, 0, func(time.Duration, int64) bool { return true })(t, "alone")

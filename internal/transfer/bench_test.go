@@ -13,8 +13,8 @@ import (
 
 const readSize = 16 * kB
 
-// busy is a transfer of a huge object over n links that pipeline, every one kept full by the default scheduler. Its reads
-// come in turn; the client takes all.
+// busy is a transfer of a huge object over n links that pipeline, every one kept full by the default scheduler. The links deliver
+// in turn; the client takes everything.
 type busy struct {
 	m     *Machine
 	now   time.Time
@@ -98,7 +98,7 @@ func (b *busy) step() {
 	}
 }
 
-// TestHandleAllocatesNothing: one event per read and one per delivery, some 10,000 in a second.
+// TestHandleAllocatesNothing: Handle takes one event per read and one per delivery, some 10,000 in a second.
 func TestHandleAllocatesNothing(t *testing.T) {
 	b := newBusy(4)
 	if n := testing.AllocsPerRun(5000, b.step); n != 0 {

@@ -7,16 +7,16 @@ import (
 	"github.com/tributary-http/tributary/internal/parallel"
 )
 
-// PathSample is what the kernel knows of a connection (TCP_INFO), and PING over HTTP/2. A receiver does not see the sender's
-// congestion window; it sees round trips, and holes in what arrives.
+// PathSample is the state of a connection's path according to the kernel (TCP_INFO), and to PING over HTTP/2. A receiver does not
+// see the sender's congestion window; it sees round trips, and holes in what arrives.
 type PathSample struct {
 	RTT   time.Duration // smoothed, under the present load; 0 = the kernel cannot be asked
-	Least time.Duration // the shortest one since the connection was made
-	Delay time.Duration // of a response that is asked for now, behind all that is queued; 0 = nothing new was measured
-	Holes int64         // packets that have arrived behind a missing one
+	Least time.Duration // shortest round trip since the connection was made
+	Delay time.Duration // of a response that is requested now, behind everything queued; 0 = no new measurement
+	Holes int64         // packets that arrived after a missing one
 }
 
-// MostConns is how many connections a transfer may have over a link, in Config.
+// MostConns is how many connections a transfer may have over a link: a value for Config.MostConns.
 const MostConns = parallel.Most
 
 // SampleEvery is the time between two samples of a connection, see Sampled.
@@ -29,13 +29,13 @@ const (
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
 	leastShare = 0.05
 
-	// worthTrying is how much longer a transfer must last for a trial: where the connection pays off, it does so afterwards.
+	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after the trial.
 	worthTrying = 4 * time.Second
 )
 
-// spread decides with how many connections each link starts: one, or as many as paid off in an earlier transfer. A second one
-// from the start halves a cubic origin's slow start, but two flows of BBR overflow the queue in front of a short transfer's link
-// again and again: 4 MB over 5 + 10 Mbit/s gain 2 % with the one and lose 3 % with the other.
+// spread decides with how many connections each link starts: one, or as many as paid off in an earlier transfer. A second one from
+// the start halves a cubic origin's slow start, but two flows of BBR repeatedly overflow the queue in front of a short transfer's
+// link: 4 MB over 5 + 10 Mbit/s gain 2 % with cubic and lose 3 % with BBR.
 func (m *Machine) spread(now time.Time) {
 	left := m.led.End() - m.led.Offset()
 	for i := range m.links {
@@ -48,14 +48,14 @@ func (m *Machine) spread(now time.Time) {
 	}
 }
 
-// sampled takes a sample of a connection's path.
+// sampled handles a sample of a connection's path.
 func (m *Machine) sampled(now time.Time, e Event) {
 	c := m.conn(e.Conn)
 	if c == nil {
 		return
 	}
 	l := &m.links[c.link]
-	if c.answering && e.Path.Delay > 0 { // else it is not that of the present load
+	if c.answering && e.Path.Delay > 0 { // otherwise it does not show the present load
 		l.delay = e.Path.Delay
 	}
 	if !m.known || e.Path.RTT == 0 {

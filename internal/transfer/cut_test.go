@@ -27,7 +27,7 @@ func cutOver(t *testing.T, n int, h2 bool) (s *script, a, b *asked) {
 	return s, a, b
 }
 
-// TestCutIsProvisional: R119: an attempt loses its tail only when the other one has shown a valid head.
+// TestCutIsProvisional: R119: an attempt loses its tail only when the other one has a valid head.
 func TestCutIsProvisional(t *testing.T) {
 	t.Run("until the head", func(t *testing.T) {
 		s, a, b := cut(t, 2)
@@ -146,7 +146,7 @@ func TestCutIsProvisional(t *testing.T) {
 		s.take(1, a, 128*kB, 2*mB)
 		b := s.wantFetch(1, 128*kB, 2*mB)
 		s.headReceived(b, 2*mB)
-		s.headReceived(a, 2*mB) // its answer comes after all, for nothing
+		s.headReceived(a, 2*mB) // its answer arrives after all, in vain
 		s.drop(CloseConn)
 		s.complete(b)
 		s.deliver()
@@ -154,7 +154,7 @@ func TestCutIsProvisional(t *testing.T) {
 	})
 }
 
-// TestSurplus: the rest of an answer that was cut is read and thrown away if it is short, otherwise its connection is closed.
+// TestSurplus: the rest of an answer that was cut is read and discarded if it is short; otherwise its connection is closed.
 func TestSurplus(t *testing.T) {
 	t.Run("short: drained, and the connection serves on", func(t *testing.T) {
 		s, _ := running(t, Config{}, 2, 512*kB)
@@ -251,7 +251,7 @@ func TestCutAndSilence(t *testing.T) {
 	s.wantFetch(2, 1*mB, s.oldest(2).r.End)
 }
 
-// TestCutOverHTTP2: R125: an answer whose tail has moved on is cut there, and its connection serves on.
+// TestCutOverHTTP2: R125: an answer whose tail has moved on is cut there, and its connection stays in use.
 func TestCutOverHTTP2(t *testing.T) {
 	t.Run("R125 with the other head, not before", func(t *testing.T) {
 		s, a, b := cutOver(t, 2, true)
@@ -305,7 +305,7 @@ func TestCutOverHTTP2(t *testing.T) {
 		b := s.wantFetch(1, 128*kB, 2*mB)
 		s.headReceived(b, 2*mB)
 		s.wantCut(a, 128*kB)
-		s.head(a, Event{Size: 2 * mB, Range: span(128*kB, 2*mB)}) // its answer comes after all
+		s.head(a, Event{Size: 2 * mB, Range: span(128*kB, 2*mB)}) // its answer arrives after all
 		s.wantCut(a, 128*kB)
 		s.complete(a)
 		s.complete(b)

@@ -8,13 +8,13 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// hedgeAfter is the stall of the next offset after which what a silent link owes there is asked for elsewhere. Recorded LTE links
-// fall silent for 0.2 to 1 s and then deliver all that was asked of them: each second copy is sent only when the client
-// would otherwise wait, and the next one not before the next offset has stalled again. Once nothing else is left to ask for,
-// what a silent link owes is hedged at once: see suspectAfter.
+// hedgeAfter is how long the next offset must stall before the bytes that a silent link owes there are requested elsewhere.
+// Recorded LTE links fall silent for 0.2 to 1 s and then deliver everything that was requested: so a second copy is requested only
+// when the client would otherwise wait, and the next one only after the next offset has stalled again. Once nothing else is left to
+// request, the bytes that a silent link owes are hedged at once: see suspectAfter.
 const hedgeAfter = 200 * time.Millisecond
 
-// decide asks the scheduler until it waits; read says that bytes have just come.
+// decide asks the scheduler until it decides to wait; read reports whether the event was a Read.
 func (m *Machine) decide(now time.Time, read bool) {
 	m.until = time.Time{}
 	if front := m.led.Offset() + m.led.Ready(); front != m.front || m.stalled.IsZero() {
@@ -29,7 +29,7 @@ func (m *Machine) decide(now time.Time, read bool) {
 		return
 	}
 	m.widen(now)
-	var barred []int8 // links none of whose connections can take a request now
+	var barred []int8 // links without a connection that can take a request now
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
 		again := m.restrict(now, v)
@@ -113,8 +113,8 @@ func (m *Machine) askFirst(now time.Time) {
 	m.started = m.started || len(m.attempts) > 0
 }
 
-// ahead returns what the next link is asked for before the first response. Beside the client's own GET only one is asked: that GET
-// is cut once, where the other link begins.
+// ahead returns the range that the next link is asked for before the first response. In addition to the client's own GET, only one
+// link is asked: that GET is cut once, where the range of the other link begins.
 func (m *Machine) ahead() segment.Range {
 	r := m.cfg.Ahead
 	for i := range m.attempts {
@@ -128,7 +128,7 @@ func (m *Machine) ahead() segment.Range {
 	return r
 }
 
-// fetch carries out a scheduler's decision; false if no connection of the link can take the request now.
+// fetch carries out a scheduler's decision. It returns false if no connection of the link can take the request now.
 func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	c := m.reuse(now, d.Link, d.Range.Start)
 	if c == nil {
@@ -165,8 +165,8 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	return true
 }
 
-// reuse returns the connection of a link that takes a request for bytes from start on, or would but for the number that the link is
-// to have; nil if a new one is needed.
+// reuse returns the connection of a link that takes a request for bytes from start on, or else a spare one; nil if a new one is
+// needed.
 func (m *Machine) reuse(now time.Time, link int8, start int64) *conn {
 	if c := m.pick(now, link, start); c != nil {
 		return c
@@ -174,7 +174,7 @@ func (m *Machine) reuse(now time.Time, link int8, start int64) *conn {
 	return m.spare(link)
 }
 
-// spare returns an open connection without requests that pick passes over, since the link is to have fewer.
+// spare returns an open connection without requests that pick passes over because the link should have fewer.
 func (m *Machine) spare(link int8) *conn {
 	for i := range m.conns {
 		if c := &m.conns[i]; c.link == link && c.open && !c.doomed && len(c.queue) == 0 {
@@ -184,7 +184,7 @@ func (m *Machine) spare(link int8) *conn {
 	return nil
 }
 
-// overhang is the part of the window by which a range requested over HTTP/2 may exceed it.
+// overhang bounds a range requested over HTTP/2: it may exceed the window by 1/overhang of the window.
 const overhang = 8
 
 // resize sets the reorder window. Over HTTP/1.1 bytes beyond the window wait in the kernel; over HTTP/2 they wait in the
@@ -198,7 +198,7 @@ func (m *Machine) resize() {
 	m.led.SetWindow(max(w, 1))
 }
 
-// send asks on a connection.
+// send sends the request of an attempt on a connection.
 func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	a.id, a.link, a.conn = m.id(), c.link, c.id
 	a.answer, a.cursor, a.asked = a.want, a.want.Start, now
@@ -224,10 +224,10 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: r, Prefix: a.prefix, Tail: a.tail, UpTo: a.credit})
 }
 
-// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed: the one that
-// falls idle first, of as many as the link is to have, older ones first. A second request goes behind another only once an answer
-// has begun to come, and never behind one that may have to wait for the very bytes it asks for. A connection that is being made
-// for later takes requests when it is there.
+// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed. It is the one
+// that falls idle first among the oldest, as many as the link should have. A request is pipelined only once an answer has begun to
+// arrive, and never behind one that may have to wait for the bytes that it asks for. An extra connection that is still opening is
+// used only if there is no other.
 func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	var best *conn
 	var soonest float64
@@ -259,18 +259,18 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	return best
 }
 
-// leastPart is the shortest range for a connection in slow start, in bytes; leastRate the rate that a connection is believed to
-// have at least, in bytes per second.
+// leastPart is the shortest range for a connection in slow start, in bytes; leastRate is the lowest rate that is assumed for a
+// connection, in bytes per second.
 const (
 	leastPart = 16 << 10
 	leastRate = 64 << 10
 )
 
-// allowance returns how many bytes a connection beside others may owe: in slow start twice of what it has brought, since the
-// client waits for the slowest one.
+// allowance returns how many bytes a connection may owe if the link has several: in slow start twice what it has delivered, since
+// the client waits for the slowest one.
 func (c *conn) allowance() int64 { return 4*leastPart + 2*c.got }
 
-// owes returns how many bytes are still to come on a connection.
+// owes returns how many bytes are still to arrive on a connection.
 func (m *Machine) owes(c *conn) (n int64) {
 	for _, id := range c.queue {
 		a := m.attempt(id)
@@ -279,7 +279,7 @@ func (m *Machine) owes(c *conn) (n int64) {
 	return n
 }
 
-// widen opens the connections that links are to have beside those that carry requests.
+// widen opens the connections that links should have in addition to those that carry requests.
 func (m *Machine) widen(now time.Time) {
 	for i := range m.links {
 		link, l := int8(i), &m.links[i]
@@ -299,8 +299,8 @@ func (m *Machine) waitsFor(c *conn, start int64) bool {
 	return false
 }
 
-// giveWay closes the connections of a link that all wait for the bytes from start on, if it gets no further one to fetch them:
-// they would wait for ever.
+// giveWay closes the connections of a link that wait for the bytes from start on, if all of its connections wait and it gets no
+// further one to fetch these bytes: they would wait forever.
 func (m *Machine) giveWay(link int8, start int64) {
 	if !m.blocked(link) {
 		return
@@ -313,7 +313,7 @@ func (m *Machine) giveWay(link int8, start int64) {
 	}
 }
 
-// blocked reports whether attempts run on a link, and all of them wait for the next offset to move on.
+// blocked reports whether attempts run on a link, and all of them wait for the next offset to advance.
 func (m *Machine) blocked(link int8) bool {
 	some := false
 	for i := range m.conns {
@@ -326,8 +326,8 @@ func (m *Machine) blocked(link int8) bool {
 	return some
 }
 
-// drains returns how many bytes of an unwanted answer are read to its end: as many as the link moves in a round trip, or, with
-// requests behind it, as many as a new connection would lose to its handshake, those requests and slow start.
+// drains returns the longest rest of an unwanted answer, in bytes, that is read to its end: as much as the link moves in a round
+// trip, or, with requests behind it, as much as a new connection would lose to its handshake, those requests and slow start.
 func (m *Machine) drains(c *conn) int64 {
 	l := &m.links[c.link]
 	trips := 1.0
@@ -347,8 +347,8 @@ func (m *Machine) surplus(c *conn) bool {
 	return false
 }
 
-// count returns how many connections a link has. Those that are about to be closed do not count until one that takes requests
-// is beside them.
+// count returns how many connections a link has. Those that are about to be closed count only if there is also one that takes
+// requests.
 func (m *Machine) count(link int8) (n int) {
 	ending := 0
 	for i := range m.conns {
@@ -375,8 +375,8 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// hedge requests elsewhere the bytes that silent links owe, nearest to the offset first; false = the scheduler may continue,
-// until later, unless that is zero.
+// hedge decides to request elsewhere the bytes that silent links owe, nearest to the offset first. If ok is false, the scheduler
+// may continue, until later unless that is zero.
 func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
 	var from *schedule.Attempt
@@ -405,7 +405,7 @@ func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, o
 	return d, ok, time.Time{}
 }
 
-// restrict takes the links out of the view that the goal does without.
+// restrict takes out of the view the links that the goal does without.
 func (m *Machine) restrict(now time.Time, v *schedule.View) (again time.Time) {
 	if m.cfg.Goal == nil {
 		return time.Time{}
@@ -417,7 +417,7 @@ func (m *Machine) restrict(now time.Time, v *schedule.View) (again time.Time) {
 	return again
 }
 
-// look draws the scheduler's view.
+// look fills in the scheduler's view.
 func (m *Machine) look(now time.Time) *schedule.View {
 	v := &m.view
 	v.Object = segment.Range{Start: m.cfg.Requested.Start, End: m.led.End()}
@@ -438,7 +438,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Rate:    l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
 			Peak:  l.rate.Peak(),
 			Got:   l.got,
-			RTT:   max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
+			RTT:   max(l.rtt(), l.response.Least()), // a thinking origin needs long ranges, as a long round trip does
 			Think: max(0, l.response.Least()-l.rtt()),
 			Delay: l.delay,
 
@@ -470,7 +470,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 	return v
 }
 
-// credits lets attempts read on as the next offset moves. Small steps are saved up: each one wakes a reader.
+// credits lets attempts read on as the next offset moves. Small steps are combined, since each one wakes a reader.
 func (m *Machine) credits(now time.Time) {
 	limit := m.led.Limit()
 	m.furthest = max(m.furthest, limit)
@@ -478,7 +478,7 @@ func (m *Machine) credits(now time.Time) {
 		a := &m.attempts[i]
 		end := a.want.End
 		if a.hasHead && a.cursor >= a.want.End {
-			end = a.answer.End // the rest is read and thrown away
+			end = a.answer.End // the rest is read and discarded
 		}
 		upTo := min(end, limit)
 		if a.cursor >= a.want.End {

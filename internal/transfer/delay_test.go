@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestDelay: the scheduler sees the delay that was measured on a link while that is busy.
+// TestDelay: the scheduler sees the delay that was measured on a link while the link is busy.
 func TestDelay(t *testing.T) {
 	s, conns := running(t, Config{}, 1, 2*mB)
 	delay := func() time.Duration { return s.m.look(s.now).Links[0].Delay }

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// suspectAfter is the silence that makes a link a suspect, beside four times the variation of its response time.
+	// suspectAfter is the silence that makes a link a suspect, in addition to four times the variation of its response time.
 	suspectAfter = 300 * time.Millisecond
 
-	// bodyPause bounds the silence in mid-body: the variation also holds how long the origin thought before a first byte.
+	// bodyPause bounds the tolerated silence in mid-body: the variation includes the origin's thinking time before a first byte.
 	bodyPause = 400 * time.Millisecond
 
-	// steadyPause bounds it on a link that has carried for steadyAfter and never rested for a quarter of this time.
+	// steadyPause replaces bodyPause on a link that has delivered for steadyAfter and never rested for more than a quarter of
+	// steadyPause.
 	steadyPause = 200 * time.Millisecond
 	steadyAfter = 500 * time.Millisecond
 
-	// thinking is granted to an origin without a known response time.
+	// thinking is the time granted to an origin without a known response time.
 	thinking = 500 * time.Millisecond
 
 	// giveUpAfter is the silence after which a connection is given up: a fresh one may work where the old one waits for a
@@ -30,9 +31,9 @@ const (
 
 	pauseAfterFailure = time.Second
 
-	// maxSwallowed ends pipelining where it seemed to work: over a long round trip a request that is asked behind an answer may
-	// reach the server when the answer is on its way already, and so prove nothing; and a server that drops a connection on
-	// which a second request comes takes its time, so that some answers get through.
+	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a pipelined request
+	// may reach the server when the answer before it is already on its way, and so prove nothing. And a server that drops a
+	// connection on which a second request arrives takes its time, so some answers get through.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
@@ -52,29 +53,29 @@ type link struct {
 	excluded  bool            // it does not serve this object (Unwanted, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue
-	paused    time.Time // no new requests before
-	resting   time.Time // nor before: the origin has asked for it (Retry-After)
-	busy      bool      // bytes are asked for and may be read
-	full      bool      // the host has as many connections over it as it may have
-	failures  int       // in a row, without a byte between
+	paused    time.Time // no new requests before this time
+	resting   time.Time // nor before this time: the origin asked for it (Retry-After)
+	busy      bool      // bytes are requested and may be read
+	full      bool      // the host has the maximum number of connections over it
+	failures  int       // in a row, without a byte in between
 
 	spot     spot
 	got      int64         // bytes received
-	carried  time.Duration // for how long
-	rest     time.Duration // the longest silence in mid-body meanwhile, outages apart
-	cost     float64       // bytes that other links could have brought while it held them up
+	carried  time.Duration // time spent receiving bodies
+	rest     time.Duration // longest silence in mid-body meanwhile, not counting outages
+	cost     float64       // bytes that other links could have delivered while it held them up
 	stands   bool          // it has nothing to do, although it is usable
 	heldUp   time.Time     // when another link last held it up
 	rate     estimate.Rate
 	connect  estimate.RTT  // TCP handshakes
 	response estimate.RTT  // requests on idle connections
-	delay    time.Duration // of requests on busy ones, 0 = unknown: the latest alone, since queues change faster than an average
+	delay    time.Duration // of the latest request on a busy connection, 0 = unknown; no average, since queues change faster
 
 	multiplexed bool // its connections speak HTTP/2
 	pipelining  estimate.Pipelining
 	worked      bool                // pipelining seemed to work before it was doubted
 	swallowed   int                 // pipelined requests that were lost with their connection
-	seeded      estimate.Pipelining // of an earlier transfer
+	seeded      estimate.Pipelining // findings of an earlier transfer
 	maxConns    int8
 	limited     bool // maxConns was found in this transfer
 	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
@@ -92,13 +93,13 @@ func (l *link) init(i int, c LinkConfig) {
 	l.rate.Seed(c.Learned.Rate)
 }
 
-// usable reports whether new ranges may be asked of the link.
+// usable reports whether new ranges may be requested over the link.
 func (l *link) usable(now time.Time) bool {
 	return l.mayServe() && !l.withheld && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
 		!now.Before(l.resting)
 }
 
-// quiet returns how long ago the last byte came over the link; a day if none has.
+// quiet returns how long ago the last byte arrived over the link, a day if none has.
 func (l *link) quiet(now time.Time) time.Duration {
 	if l.lastByte.IsZero() {
 		return 24 * time.Hour
@@ -106,7 +107,7 @@ func (l *link) quiet(now time.Time) time.Duration {
 	return now.Sub(l.lastByte)
 }
 
-// rtt returns the round trip without load, 0 if unknown.
+// rtt returns the round-trip time without load, 0 if unknown.
 func (l *link) rtt() time.Duration {
 	if r := l.connect.Least(); r > 0 {
 		return r
@@ -133,8 +134,8 @@ func (l *link) disablePipelining() {
 	l.pipelining = estimate.Broken
 }
 
-// remembered returns the findings about pipelining for later transfers, Untried if there are none: a limit that the transfer was told of
-// and kept to was not found again.
+// remembered returns the findings about pipelining for later transfers, Untried if there are none: a limit that the transfer was
+// told and kept to is not a new finding.
 func (l *link) remembered() estimate.Pipelining {
 	if l.pipelining == estimate.Broken && (l.seeded == estimate.Broken || l.worked || l.out()) {
 		return estimate.Untried
@@ -142,7 +143,7 @@ func (l *link) remembered() estimate.Pipelining {
 	return l.pipelining
 }
 
-// limit returns how many connections the origin allows, as this transfer has found, 0 if it has not.
+// limit returns how many connections the origin allows according to this transfer, 0 if it found no limit.
 func (l *link) limit() int8 {
 	if l.limited {
 		return l.maxConns
@@ -156,7 +157,7 @@ func (l *link) mayServe() bool { return l.allowed && !l.out() }
 // out reports whether the link takes no part in the transfer.
 func (l *link) out() bool { return l.excluded || l.forbidden }
 
-// conns returns how many connections the link may have: several where they bring more, or where one cannot be kept busy.
+// conns returns how many connections the link may have: several if they bring more, or if one cannot be kept busy.
 func (l *link) conns() int {
 	n := max(1, l.parallel.N)
 	if l.pipelining == estimate.Broken {
@@ -168,11 +169,11 @@ func (l *link) conns() int {
 	return n
 }
 
-// mayOpen reports whether the link may have one connection more than the n that it has.
+// mayOpen reports whether the link may have another connection in addition to the n that it has.
 func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
-// permitted takes over what the policy says of a link. One that is withheld carries nothing more: its connections close, and it
-// counts as one that may come back.
+// permitted applies the policy to a link. A link that is withheld carries nothing more: its connections close, and it counts as one
+// that may come back.
 func (m *Machine) permitted(link int8, may bool) {
 	l := &m.links[link]
 	l.withheld = !may
@@ -190,7 +191,7 @@ func (m *Machine) permitted(link int8, may bool) {
 	}
 }
 
-// linkState takes over the shared knowledge of a link.
+// linkState applies the shared state of a link.
 func (m *Machine) linkState(now time.Time, e Event) {
 	if e.New != nil {
 		m.links = append(m.links, link{allowed: e.Allowed})
@@ -207,9 +208,9 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		if was == health.Up {
 			return
 		}
-		// A probe has reached it: what old connections still owe is requested again on a fresh one, and so is a handshake whose
-		// packets were lost.
-		// But where no origin has divided the object yet, only the response that is coming may bring the rest.
+		// A probe reached it: bytes that old connections still owe are requested again on a fresh one, and a handshake whose
+		// packets were lost is repeated. But while no response has carried only a part of the object, the rest may come only with
+		// the response that is still awaited.
 		if l.silent && m.divided {
 			m.dropSilent(now, e.Link, suspectAfter)
 		}
@@ -222,7 +223,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		l.paused, l.failures = time.Time{}, 0
 		l.forbidden = false // the system's routes change as links come and go
 	case health.Down, health.Banned:
-		if e.Cause == health.NoGain { // what it was asked for still comes
+		if e.Cause == health.NoGain { // requested bytes still arrive
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
@@ -241,7 +242,7 @@ func (m *Machine) silence(now time.Time) {
 		since, limit, waiting := m.waiting(now, int8(i))
 		if l.busy = waiting; !waiting {
 			l.rate.Idle()
-			if l.silent { // and the shared verdict about the link may be under way
+			if l.silent { // and the shared verdict on the link may be pending
 				l.paused = now.Add(pauseAfterFailure)
 				m.excuse(int8(i))
 			}
@@ -253,7 +254,7 @@ func (m *Machine) silence(now time.Time) {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
 			l.silent = true
-			if m.known { // before the first head an origin that thinks looks the same: see learnSize
+			if m.known { // before the first head, a thinking origin looks the same: see learnSize
 				m.act(Action{Kind: ReportSilent, Link: int8(i)})
 			}
 		case keep:
@@ -267,7 +268,7 @@ func (m *Machine) silence(now time.Time) {
 	}
 }
 
-// excuse ends the silence of a link from which nothing more is expected. That shows nothing, unlike a byte: see alive.
+// excuse ends the silence of a link from which nothing more is expected. Unlike a byte (see alive), this proves nothing.
 func (m *Machine) excuse(link int8) {
 	if l := &m.links[link]; l.silent {
 		l.silent = false
@@ -299,10 +300,10 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		switch {
 		case !c.open:
 			w += thinking + l.rtt()
-		case c.answering: // bytes of a body, or of the next answer behind one
+		case c.answering: // bytes of a body, or of the answer after it
 			w = min(w, max(l.pause(), 2*l.rtt()))
 		case !m.known:
-			w = giveUpAfter // an origin that thinks is not asked twice at once
+			w = giveUpAfter // a thinking origin is not asked twice at once
 		case l.response.Smoothed() > 0:
 			w += l.response.Smoothed()
 		default:
@@ -315,7 +316,8 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 	return since, limit, ok
 }
 
-// pause bounds the silence in mid-body. A link that rests now and then, as LTE does, gets more time than one that never did.
+// pause returns the bound on silence in mid-body. A link that rests now and then, as LTE does, gets more time than one that never
+// has.
 func (l *link) pause() time.Duration {
 	if l.carried < steadyAfter {
 		return bodyPause
@@ -330,7 +332,7 @@ func (m *Machine) expects(c *conn) bool {
 		return false
 	}
 	a := m.attempt(c.queue[0])
-	if a.ahead && c.open && !m.known { // its response may have come: it counts once the first one has
+	if a.ahead && c.open && !m.known { // its response may have arrived, but counts only after the first one
 		return false
 	}
 	return !c.open || !a.hasHead || a.prefix > 0 || a.cursor < a.credit || a.cursor >= a.answer.End
@@ -345,13 +347,13 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	}
 }
 
-// overdue reports whether c is a connection of a link that is given up after waiting for d.
+// overdue reports whether c is a connection of the link that is to be given up after waiting for d.
 func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
 	return c.link == link && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d
 }
 
 // checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin may have
-// swallowed the second request. A link that was away and is back shows nothing like that.
+// swallowed the second request. A link that was away and is back is not evidence of that.
 func (m *Machine) checkPipelining(now time.Time, i int8) {
 	for j := range m.conns {
 		c := &m.conns[j]
@@ -363,11 +365,12 @@ func (m *Machine) checkPipelining(now time.Time, i int8) {
 	}
 }
 
-// toleratesSilence reports whether a connection is waited for however long it is silent, within WaitForLink: some origins think for
-// long before their first byte, and until one link has shown a head no silence shows that a link is at fault.
+// toleratesSilence reports whether the silence of a connection is tolerated, however long it is, within WaitForLink: some origins
+// think for a long time before their first byte, and until one link has delivered a head, silence does not show that a link is at
+// fault.
 func (m *Machine) toleratesSilence(c *conn) bool { return !m.known && c.open }
 
-// toleratesSilenceOf reports whether an answer over a link is waited for so.
+// toleratesSilenceOf reports whether the silence of some connection over a link is tolerated.
 func (m *Machine) toleratesSilenceOf(link int8) bool {
 	for i := range m.conns {
 		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(c) {

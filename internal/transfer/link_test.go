@@ -79,7 +79,7 @@ func TestLinkAppears(t *testing.T) {
 
 // TestReturn: a link that was away and is back works on fresh connections, whatever the old ones wait for.
 func TestReturn(t *testing.T) {
-	away := func(t *testing.T) (*script, uint32) { // link 1 has a connection on which nothing is asked
+	away := func(t *testing.T) (*script, uint32) { // link 1 has an idle connection
 		s, conns := running(t, Config{}, 2, 2*mB)
 		s.handle(Event{Kind: ConnClosed, Conn: conns[1]})
 		s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 1})
@@ -135,7 +135,7 @@ func TestReturn(t *testing.T) {
 	})
 }
 
-// TestNoLinkLeft: promise 2: it waits, bounded, and resumes at the byte.
+// TestNoLinkLeft: promise 2: the transfer waits for a bounded time and resumes at the same byte.
 func TestNoLinkLeft(t *testing.T) {
 	gone := func(t *testing.T) (*script, *asked) {
 		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 2, 1*mB)
@@ -294,7 +294,7 @@ func TestWithheld(t *testing.T) {
 		s, a := begin(t)
 		permit(s, 0, false)
 		s.wantClose(a.conn)
-		s.link(0, health.Up) // of no consequence
+		s.link(0, health.Up) // without effect
 		b := s.wantFetch(1, 228*kB, 1*mB)
 		s.answer(b, 1*mB)
 		s.deliver()

@@ -21,33 +21,33 @@ const unbounded = 1 << 50
 // Config describes a transfer.
 type Config struct {
 	Requested   segment.Range // range that the client wants; End = Unknown until the size is known
-	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
+	Initial     int64         // bytes requested first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler   schedule.Scheduler
 	Goal        schedule.Goal // which links to do without; nil = none
-	Background  bool          // it gives way to other traffic: see yielding
-	KeepWindow  bool          // the reorder window does not shrink to what a slow client needs: the goal wants to be ahead of it
+	Background  bool          // give way to other traffic; see yielding
+	KeepWindow  bool          // the reorder window does not shrink to the need of a slow client: the goal is to stay ahead of it
 	Links       []LinkConfig
-	Order       []int8        // links in order of preference for the first request; all that the policy allows
+	Order       []int8        // all links that the policy allows, in order of preference for the first request
 	Warm        bool          // connect over the unmetered links at once
-	Ahead       segment.Range // asked of other unmetered links before the first response; empty = nothing is
+	Ahead       segment.Range // requested over other unmetered links before the first response; empty = nothing
 	AheadEach   int64         // bytes of Ahead for each of them
-	Hint        int64         // size that the object probably has, 0 = unknown
+	Hint        int64         // probable size of the object, 0 = unknown
 	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	Unchecked   bool          // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
-	MostConns   int   // connections over one link at a time; 0 = 1. More than one is the machine's choice
+	MostConns   int   // maximum connections over one link; 0 = 1. The machine decides whether to use more than one
 }
 
 // LinkConfig holds known facts about a link.
 type LinkConfig struct {
-	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
+	State   health.State // at the start, so that the first request uses the preferred link of those that are up
 	Metered bool
 	Learned estimate.Entry
 
-	Optional bool          // the goal may do without it: it is not connected before it is asked for something
-	Radio    *energy.Radio // what its bytes cost; nil = not known
-	LastByte time.Time     // of whatever transfer came over it; zero = none
+	Optional bool          // the goal may do without it: it is not connected before it is needed
+	Radio    *energy.Radio // energy cost of its bytes; nil = unknown
+	LastByte time.Time     // when its last byte arrived, for any transfer; zero = none
 }
 
 // Machine is one transfer. Make it with New.
@@ -67,11 +67,11 @@ type Machine struct {
 	known       bool   // size known: the scheduler decides
 	divided     bool   // some response carried a part of the object
 	started     bool
-	received    bool // every byte came
-	ended       bool // Done or Fail was said
+	received    bool // every byte arrived
+	ended       bool // Done or Fail was emitted
 	until       time.Time
-	front       int64         // the first byte that is missing
-	stalled     time.Time     // since when
+	front       int64         // offset of the first missing byte
+	stalled     time.Time     // since when front has stalled
 	stranded    time.Time     // since when no link is usable; zero = one is
 	lastOutcome fault.Outcome // of the last failure, for Fail
 	lastLink    int8
@@ -84,9 +84,9 @@ type Machine struct {
 	still       standstill
 	stood       time.Duration // see State
 
-	begun     bool  // the first byte came: its link is the one that others are compared with
+	begun     bool  // the first byte arrived: its link is the reference for spot checks
 	checks    int   // spot checks under way
-	spent     int64 // bytes asked for in spot checks
+	spent     int64 // bytes requested in spot checks
 	fruitless int64 // bytes of spot checks that were given up
 	verified  int   // requests that verified links
 
@@ -94,7 +94,7 @@ type Machine struct {
 	total, waste int64
 }
 
-// New returns the machine of one transfer.
+// New returns a machine for one transfer.
 func New(cfg Config) *Machine {
 	w := cfg.Requested
 	if cfg.Initial > 0 && cfg.Initial < w.Len() {
@@ -111,7 +111,7 @@ func New(cfg Config) *Machine {
 	return m
 }
 
-// Handle takes one event and returns its result. The first one, a Tick for example, begins the transfer.
+// Handle takes one event and returns its result. The first event, for example a Tick, starts the transfer.
 func (m *Machine) Handle(now time.Time, e Event) Result {
 	m.do, m.got = m.do[:0], Received{}
 	if m.ended {
@@ -177,7 +177,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.deliverable(), Holds: max(m.committed(), m.led.Window())}
 }
 
-// deliverable returns the offset up to which bytes can be delivered: the last one is held back while a link is doubtful.
+// deliverable returns the offset up to which bytes can be delivered: the last byte is held back while a link is doubtful.
 func (m *Machine) deliverable() int64 {
 	ready := m.led.Offset() + m.led.Ready()
 	if m.received && !m.ended && m.doubtful() >= 0 {
@@ -212,7 +212,7 @@ func (m *Machine) State(now time.Time) State {
 	return s
 }
 
-// committed returns how many bytes beyond the next offset are held or may still come: the transfer cannot give them back now.
+// committed returns how many bytes beyond the next offset are held or may still arrive: the transfer cannot give them back now.
 func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
@@ -228,8 +228,8 @@ func (m *Machine) committed() int64 {
 	return max(0, last-m.led.Offset())
 }
 
-// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if it is forgotten: for tests and the simulator,
-// which audits the machine.
+// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if the attempt is forgotten. It is for tests and for the
+// simulator, which audits the machine.
 func (m *Machine) Wanted(attempt uint32) int64 {
 	if a := m.attempt(attempt); a != nil {
 		return a.want.End
@@ -237,13 +237,13 @@ func (m *Machine) Wanted(attempt uint32) int64 {
 	return 0
 }
 
-// Usable reports whether new ranges may be asked of a link now: for tests and the simulator.
+// Usable reports whether new ranges may be requested over a link now. It is for tests and the simulator.
 func (m *Machine) Usable(now time.Time, link int8) bool {
 	l := &m.links[link]
 	return l.usable(now) && l.spared == schedule.NotSpared
 }
 
-// Check returns false if an invariant is broken: for tests and the simulator.
+// Check returns false if an invariant is broken. It is for tests and the simulator.
 func (m *Machine) Check() bool {
 	_, ok := m.led.Check(m.cover(0))
 	for i := range m.attempts {
@@ -258,7 +258,7 @@ func (m *Machine) id() uint32 { m.lastID++; return m.lastID }
 
 func (m *Machine) act(a Action) { m.do = append(m.do, a) }
 
-// finish says Done when the last byte was delivered, and gives connections back as soon as the last byte was received. Both wait
+// finish emits Done once the last byte is delivered, and gives connections back as soon as the last byte is received. Both wait
 // until no link is doubtful.
 func (m *Machine) finish() {
 	if !m.known || m.ended {
@@ -300,20 +300,20 @@ func (m *Machine) drained(c *conn) bool {
 	return true
 }
 
-// fail ends the transfer. What the client has from offset sound on is not to be relied on.
+// fail ends the transfer. The client's bytes from offset sound on are unreliable.
 func (m *Machine) fail(outcome fault.Outcome, link int8, sound int64) {
 	m.closeAll()
 	m.ended = true
 	m.act(Action{Kind: Fail, Outcome: outcome, Link: link, UpTo: sound})
 }
 
-// ready reports whether new ranges may be asked of a link, on a connection that it has or may have.
+// ready reports whether new ranges may be requested over a link, on a connection that it has or may open.
 func (m *Machine) ready(now time.Time, link int8) bool {
 	l := &m.links[link]
 	return l.usable(now) && (!l.full || m.count(link) > 0)
 }
 
-// strand ends the transfer when no link can serve it any more, and bounds the wait for one that may come back.
+// strand ends the transfer when no link can serve it anymore, and bounds the wait for one that may come back.
 func (m *Machine) strand(now time.Time) {
 	if m.received && m.doubtful() < 0 || m.ended {
 		return
@@ -346,7 +346,7 @@ func (m *Machine) strand(now time.Time) {
 	}
 }
 
-// refused reports whether the last attempt ended in an answer or an error, which the client gets. Silence may end: another
+// refused reports whether the last attempt ended with an answer or an error, which the client gets. Silence does not count: another
 // handshake may succeed.
 func (m *Machine) refused() bool {
 	return m.lastOutcome != fault.Complete && m.lastOutcome != fault.Silence
@@ -370,7 +370,7 @@ func (m *Machine) deadline(now time.Time) time.Time {
 	return next
 }
 
-// cover returns the ranges that running attempts still fetch, but for one attempt.
+// cover returns the ranges that running attempts still fetch, except for one attempt.
 func (m *Machine) cover(except uint32) []segment.Range {
 	m.covered = m.covered[:0]
 	for i := range m.attempts {

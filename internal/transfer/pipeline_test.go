@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// TestPipeliningIsEarned: one request until the first head, two until a second answer came in step, then up to eight.
+// TestPipeliningIsEarned: one request until the first head, two until a second answer arrived in step, then up to eight.
 func TestPipeliningIsEarned(t *testing.T) {
 	s := start(t, Config{Initial: 64 * kB}, 1)
 	s.sched.piece = 64 * kB
@@ -29,10 +29,10 @@ func TestPipeliningIsEarned(t *testing.T) {
 	s.opened(c, 20*ms)
 	more(0)
 	s.headReceived(q[0], 10*mB)
-	more(1) // the first head came: one more
+	more(1) // the first head arrived: one more
 	s.complete(q[0])
 	more(1)
-	s.headReceived(q[1], 10*mB) // the answer to a request that was sent before the one before was read: in step
+	s.headReceived(q[1], 10*mB) // the answer to a request that was sent before the previous answer was read: in step
 	more(6)
 	s.complete(q[1])
 	more(1)
@@ -81,7 +81,8 @@ func behind(t *testing.T) (s *script, a, b *asked) {
 	return s, a, b
 }
 
-// TestPipeliningIsBroken: then the link gets several connections with one request each, and the requests are repeated once.
+// TestPipeliningIsBroken: if it is broken, the link gets several connections with one request each, and the requests are repeated
+// once.
 func TestPipeliningIsBroken(t *testing.T) {
 	fallsBack := func(t *testing.T, s *script) {
 		t.Helper()
@@ -137,7 +138,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 	})
 	t.Run("closes though it seemed to work", func(t *testing.T) {
 		s, a, b := behind(t)
-		s.headReceived(a, 1*mB) // sent over a long round trip, it came when the first answer was gone
+		s.headReceived(a, 1*mB) // sent over a long round trip, it arrived after the first answer was sent
 		s.complete(a)
 		s.ended(b, fault.Unanswered)
 		s.sched.piece = 64 * kB
@@ -161,7 +162,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		s.complete(a)
 		s.sched.piece = 64 * kB
 		s.tick()
-		for range 2 { // with something behind it, each time
+		for range 2 { // with a request behind it, each time
 			if p := s.m.links[0].pipelining; p != estimate.Works {
 				t.Errorf("pipelining: %v", p)
 			}
@@ -231,7 +232,7 @@ func TestAnnouncedClose(t *testing.T) {
 		}
 		s.queues[a.conn] = s.queues[a.conn][:1]
 		s.complete(a)
-		s.wantClose(a.conn) // or its reader would wait for ever
+		s.wantClose(a.conn) // or its reader would wait forever
 		s.quiet()
 		s.wantWaste(0)
 	})

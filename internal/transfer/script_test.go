@@ -18,14 +18,14 @@ const (
 )
 
 // script drives a Machine in virtual time. The want functions take the machine's actions out of pending, in any order of kinds;
-// quiet says that nothing but credits is left. After each event the invariants are checked:
+// quiet checks that nothing but credits is left. After each event the invariants are checked:
 //
-//	s := start(t, Config{First: 64 * kB}, 2)  // two links, up; link 0 opens a connection and asks
+//	s := start(t, Config{Initial: 64 * kB}, 2) // two links, up; link 0 opens a connection and asks
 //	a := s.wantFetch(0, 0, 64*kB)
 //	s.opened(s.wantOpen(0), 20*ms)
-//	s.headed(a, 1*mB)
+//	s.headReceived(a, 1*mB)
 //	s.read(a, 10*kB)
-//	s.advance(time.Second)                    // ticks as the machine asked for them
+//	s.advance(time.Second)                     // ticks as the machine asked for them
 //	s.wantReport(ReportSilent, 0)
 type script struct {
 	t       *testing.T
@@ -142,7 +142,7 @@ func (s *script) handle(e Event) {
 	}
 }
 
-// note keeps the account of requests and credits.
+// note keeps account of requests and credits.
 func (s *script) note(a Action) {
 	s.t.Helper()
 	switch a.Kind {
@@ -223,7 +223,7 @@ func (s *script) advance(d time.Duration) {
 
 func (s *script) tick() { s.t.Helper(); s.handle(Event{Kind: Tick}) }
 
-// state describes the machine now.
+// state returns the current state of the machine.
 func (s *script) state() State { return s.m.State(s.now) }
 
 // appears adds a link, which is down.
@@ -256,13 +256,13 @@ func (s *script) first(a *asked) {
 	}
 }
 
-// headReceived brings the head of an answer as it was asked for, cut off at the end of the object.
+// headReceived delivers the head of an answer with the requested range, cut off at the end of the object.
 func (s *script) headReceived(a *asked, size int64) {
 	s.t.Helper()
 	s.head(a, Event{Size: size})
 }
 
-// head brings the head of an answer; a zero Range stands for the one asked for.
+// head delivers the head of an answer; a zero Range stands for the requested one.
 func (s *script) head(a *asked, e Event) {
 	s.t.Helper()
 	s.first(a)
@@ -301,7 +301,7 @@ func (s *script) complete(a *asked) {
 	s.handle(Event{Kind: Ended, Attempt: a.id, Outcome: fault.Complete})
 }
 
-// answer brings a whole answer.
+// answer delivers a whole answer.
 func (s *script) answer(a *asked, size int64) {
 	s.t.Helper()
 	s.headReceived(a, size)
@@ -322,7 +322,7 @@ func (s *script) end(a *asked, e Event) {
 	s.drop(CloseConn)
 }
 
-// deliver takes everything that is ready to the client.
+// deliver delivers everything that is ready to the client.
 func (s *script) deliver() {
 	s.t.Helper()
 	s.handle(Event{Kind: Delivered, N: s.state().Ready})

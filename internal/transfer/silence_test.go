@@ -49,7 +49,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 				t.Fatalf("asks for %v, not for the next offset %d", b.r, at)
 			}
 			s.wantFetch(1, b.r.Start, b.r.End)
-			s.quiet() // piece by piece: the silent link may speak again
+			s.quiet() // piece by piece: the silent link may deliver again
 			s.advance(20 * ms)
 			s.answer(b, 2*mB)
 			s.deliver()
@@ -100,7 +100,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.headReceived(b, 2*mB)
 		s.read(b, 20*kB)
 		s.wantWaste(0)
-		s.read(a, 30*kB) // 20 of it came from link 1
+		s.read(a, 30*kB) // 20 kB of it came from link 1
 		s.wantReport(ReportAlive, 0)
 		s.wantWaste(20 * kB)
 		s.read(a, 30*kB)
@@ -195,7 +195,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 	})
 }
 
-// TestSteadyLink: the longer a link has carried without a rest, the sooner is a silence noticed in mid-body.
+// TestSteadyLink: the longer a link has delivered without a rest, the sooner a silence in mid-body is noticed.
 func TestSteadyLink(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -239,7 +239,7 @@ func TestSteadyLink(t *testing.T) {
 	}
 }
 
-// TestSteadyLinkOfTwoConnections: each of them rests while the other one delivers, the link does not.
+// TestSteadyLinkOfTwoConnections: each of them rests while the other one delivers, but the link does not.
 func TestSteadyLinkOfTwoConnections(t *testing.T) {
 	s, _ := running(t, Config{Links: []LinkConfig{{Learned: estimate.Entry{Pipelining: estimate.Broken}}}}, 1, 8*mB)
 	s.ask(0, 64*kB, 128*kB)
@@ -361,12 +361,12 @@ func TestGiveUp(t *testing.T) {
 		s.wantReport(ReportHedged, 0)
 		s.wantFetch(1, 128*kB, 192*kB)
 		s.opened(a.conn, time.Second)
-		s.headReceived(a, 2*mB) // it came after all
+		s.headReceived(a, 2*mB) // it arrived after all
 		s.wantReport(ReportAlive, 0)
 	})
 }
 
-// TestExcused: a link from which nothing more is expected is not silent; that shows nothing else of it.
+// TestExcused: a link from which nothing more is expected is not silent; that proves nothing else about the link.
 func TestExcused(t *testing.T) {
 	t.Run("its connection is reset", func(t *testing.T) {
 		s, a := silent(t, 1, 200*kB)
@@ -453,7 +453,7 @@ func TestThinkingOrigin(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 }
 
-// TestIdleIsNotSlow: a goodput that decays while a link is idle disables the end game.
+// TestIdleIsNotSlow: a goodput that decayed while a link is idle would disable the end game.
 func TestIdleIsNotSlow(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 8*mB)
 	s.ask(0, 64*kB, 1*mB)

@@ -15,7 +15,7 @@ func (s *script) slotFreed(link int8) {
 	s.handle(Event{Kind: SlotFreed, Link: link})
 }
 
-// A host that has as many connections over a link as it may have is nobody's fault.
+// It is nobody's fault if a host has the maximum number of connections over a link.
 func TestNoSlotAtTheStart(t *testing.T) {
 	t.Run("the next link is asked at once", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
@@ -24,7 +24,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 20*ms)
 		s.headReceived(a, 1*mB)
-		s.quiet() // nothing is reported of link 0
+		s.quiet() // nothing is reported about link 0
 		if s.m.links[0].failures != 0 || s.m.links[0].excluded {
 			t.Errorf("%+v", s.m.links[0])
 		}
@@ -35,7 +35,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 	})
 	t.Run("no link: it waits, and that is no silence", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
-		for range 20 { // more often than links are tried that answer nothing
+		for range 20 { // more often than links that do not answer are tried
 			s.wantFetch(0, 0, 64*kB)
 			s.openFailed(s.wantOpen(0), fault.NoSlot)
 			s.advance(10 * time.Second)

@@ -8,36 +8,37 @@ import (
 )
 
 const (
-	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. In a
-	// small object each link may have two checks of spotLeast bytes anyway. Checks that are inconclusive are repeated beyond
-	// that share, by spotMost bytes in all; see verify for what happens when those are inconclusive, too.
+	// spotShare bounds the cost of the spot checks: one in this many bytes that the client wants is fetched a second time. In a
+	// small object, each link may have two checks of spotLeast bytes anyway. Inconclusive checks are repeated beyond that share, by
+	// spotMost bytes in all; see verify for what happens when those are inconclusive, too.
 	spotShare = 2000
 
-	spotMost  = 4 << 10 // bytes compared in a check, at most
-	spotLeast = 32      // with fewer a check shows too little
+	spotMost  = 4 << 10 // maximum bytes compared in a check
+	spotLeast = 32      // bytes; with fewer, a check shows too little
 
-	// spotGuess is the size of an object that is asked for ahead of the first response although nothing hints at its size.
+	// spotGuess is the assumed size, in bytes, of an object that is requested ahead of the first response although nothing hints at
+	// its size.
 	spotGuess = 4_000_000
 )
 
-// spot is what spot checks have shown of a link. Answers whose headers agree may still belong to different objects: mirrors may
-// have equal ETags, and a network may change what passes through it. So a link's first range begins with a prefix, some bytes
-// that another link delivers anyway, and both copies are compared. The link that brings the first byte of the content is the
-// reference.
+// spot is the result of the spot checks of a link. Answers whose headers agree may still belong to different objects: mirrors may
+// have equal ETags, and a network may change the content that passes through it. So a link's first range begins with a prefix, some
+// bytes that another link delivers anyway, and both copies are compared. The link that delivers the first byte of the content is
+// the reference.
 type spot struct {
 	trust   trust
-	camp    int8          // links of one camp deliver the same bytes, as checks have shown
-	differs int8          // link without proof whose bytes are others, as a check has shown; -1 = none
-	only    segment.Set   // what no other link delivered, while there is no proof
-	tail    segment.Range // the last bytes that came over it in one piece; the engine keeps a copy: see Received
+	camp    int8          // links of one camp deliver the same bytes, according to checks
+	differs int8          // unproven link whose bytes differ, according to a check; -1 = none
+	only    segment.Set   // bytes that no other link delivered, while this one is unproven
+	tail    segment.Range // last bytes that arrived over it in one piece; the engine keeps a copy: see Received
 
 	// The check under way.
-	attempt uint32        // that brings the prefix; 0 = there is no check
-	prefix  segment.Range // what is compared
-	with    int8          // link without proof that delivered some of it, -1 = none
+	attempt uint32        // attempt that fetches the prefix; 0 = there is no check
+	prefix  segment.Range // range that is compared
+	with    int8          // unproven link that delivered some of it, -1 = none
 }
 
-// trust says whether the bytes of a link are those of the reference.
+// trust says whether the bytes of a link match those of the reference.
 type trust uint8
 
 const (
@@ -47,7 +48,7 @@ const (
 )
 
 // prefix gives a, which is to fetch a range over a link, a prefix for a spot check, if that link needs one and others deliver or
-// have just delivered the bytes before the range. Otherwise a later range of the link is checked.
+// recently delivered the bytes before the range. Otherwise a later range of the link is checked.
 func (m *Machine) prefix(a *attempt, link int8) {
 	s := &m.links[link].spot
 	pending := s.attempt != 0 && s.prefix.Clip(a.want).Empty() // else the link would be compared with itself
@@ -92,7 +93,7 @@ func (m *Machine) shows(s, other *spot) bool {
 	return s.camp != other.camp && !known(s, other) && !known(other, s)
 }
 
-// owedByOthers returns the end of r as far as it has not come and is not asked of links that show nothing.
+// owedByOthers returns the end of r that has not arrived and was not requested over links that show nothing new.
 func (m *Machine) owedByOthers(s *spot, r segment.Range) segment.Range {
 	gap := m.missing(r)
 	for ; gap.End < r.End; gap = m.missing(r) {
@@ -109,7 +110,7 @@ func (m *Machine) owedByOthers(s *spot, r segment.Range) segment.Range {
 	return r
 }
 
-// missing returns the first part of r that has not come. Before the size is known nothing has.
+// missing returns the first part of r that has not arrived: all of r before the size is known.
 func (m *Machine) missing(r segment.Range) segment.Range {
 	if !m.known {
 		return r
@@ -117,18 +118,18 @@ func (m *Machine) missing(r segment.Range) segment.Range {
 	return m.led.Missing(r)
 }
 
-// certain reports whether what has not come of r is asked of a link whose bytes show something.
+// certain reports whether the missing part of r was requested over a link whose bytes show something new.
 func (m *Machine) certain(s *spot, r segment.Range) bool {
 	return m.comes(r, func(other *spot) bool { return m.shows(s, other) })
 }
 
-// decisive reports whether comparing r settles the trust of a link: what has come of it is the reference's, and the rest is asked
-// of the reference. If a link without proof has brought some of r, with is that link, otherwise -1.
+// decisive reports whether comparing r settles the trust of a link: the part that has arrived came from proven links, and the rest
+// was requested over one. with is a link that was unproven when it delivered some of r, -1 if there is none.
 func (m *Machine) decisive(r segment.Range, with int8) bool {
 	return (with < 0 || m.links[with].spot.trust == proven) && m.comes(r, func(other *spot) bool { return other.trust == proven })
 }
 
-// comes reports whether what has not come of r is asked of a link that will do and is not silent.
+// comes reports whether the missing part of r was requested over a link that is not silent and satisfies willDo.
 func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 	if r = m.missing(r); r.Empty() {
 		return true
@@ -142,7 +143,7 @@ func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 	return false
 }
 
-// check begins the spot check for which the request of a covers the prefix.
+// check starts the spot check for which the request of a includes a prefix.
 func (m *Machine) check(a *attempt) {
 	s := &m.links[a.checks].spot
 	m.dropCheck(s)
@@ -155,7 +156,7 @@ func (m *Machine) check(a *attempt) {
 	m.checks++
 }
 
-// uncheck ends a check. If it has shown nothing, one of the next ranges of the link is checked.
+// uncheck ends a check. If it showed nothing, one of the next ranges of the link is checked.
 func (m *Machine) uncheck(s *spot) {
 	if s.attempt != 0 {
 		s.attempt = 0
@@ -163,7 +164,7 @@ func (m *Machine) uncheck(s *spot) {
 	}
 }
 
-// dropCheck ends a check that is under way and that cannot show anything any more, although its prefix comes.
+// dropCheck ends a running check that can no longer show anything, although its prefix still arrives.
 func (m *Machine) dropCheck(s *spot) {
 	if s.attempt != 0 {
 		m.fruitless += s.prefix.Len()
@@ -171,7 +172,7 @@ func (m *Machine) dropCheck(s *spot) {
 	}
 }
 
-// cutShort takes note that the rest of an attempt's prefix will not come.
+// cutShort records that the rest of an attempt's prefix will not arrive.
 func (m *Machine) cutShort(a *attempt) {
 	if s := &m.links[a.checks].spot; a.prefix > 0 && s.attempt == a.id {
 		m.uncheck(s)
@@ -206,7 +207,7 @@ func (m *Machine) receive(link int8, r segment.Range) int64 {
 	return fresh
 }
 
-// refer makes a link the reference if r, which it brought for the first time, is the beginning of the content.
+// refer makes a link the reference if r, which it was the first to deliver, is the beginning of the content.
 func (m *Machine) refer(link int8, r segment.Range) {
 	if start := m.cfg.Requested.Start; !m.begun && r.Start <= start {
 		m.begun = true
@@ -214,7 +215,8 @@ func (m *Machine) refer(link int8, r segment.Range) {
 	}
 }
 
-// keepTail notes the last bytes of a link: others may have to be compared with them, also one that joins later.
+// keepTail records the range of a link's last bytes: other links, including one that joins later, may have to be compared with
+// them.
 func (m *Machine) keepTail(s *spot, r segment.Range) {
 	if r.Start == s.tail.End {
 		r.Start = s.tail.Start
@@ -225,7 +227,7 @@ func (m *Machine) keepTail(s *spot, r segment.Range) {
 	s.tail = r
 }
 
-// witness takes note of the link that brought bytes which are compared.
+// witness records the link that delivered bytes under comparison.
 func (m *Machine) witness(link int8, r segment.Range) {
 	by := &m.links[link].spot
 	for i := range m.links {
@@ -237,13 +239,13 @@ func (m *Machine) witness(link int8, r segment.Range) {
 		case by.trust == proven || s.with == link:
 		case s.with < 0:
 			s.with = link
-		default: // more than one without proof
+		default: // more than one unproven link
 			m.dropCheck(s)
 		}
 	}
 }
 
-// compared takes the result of a check.
+// compared handles the result of a check.
 func (m *Machine) compared(e Event) {
 	for i := range m.links {
 		s := &m.links[i].spot
@@ -269,7 +271,7 @@ func (m *Machine) compared(e Event) {
 	}
 }
 
-// join makes one camp of two.
+// join merges two camps.
 func (m *Machine) join(a, b int8) {
 	for i := range m.links {
 		if s := &m.links[i].spot; s.camp == a {
@@ -278,7 +280,7 @@ func (m *Machine) join(a, b int8) {
 	}
 }
 
-// settleCamp gives every link of a camp its trust.
+// settleCamp sets the trust of every link of a camp.
 func (m *Machine) settleCamp(camp int8, t trust) {
 	for i := range m.links {
 		if s := &m.links[i].spot; s.camp == camp {
@@ -291,7 +293,7 @@ func (m *Machine) settleCamp(camp int8, t trust) {
 	}
 }
 
-// prove takes note that the bytes of a camp are those of the reference, and so the bytes of links that differ from it are not.
+// prove records that the bytes of a camp match the reference, so those of links that differ from it do not.
 func (m *Machine) prove(camp int8, gone int64) {
 	m.settleCamp(camp, proven)
 	for i := range m.links {
@@ -301,9 +303,9 @@ func (m *Machine) prove(camp int8, gone int64) {
 	}
 }
 
-// refute takes links out of the transfer whose bytes are not those of the reference. What only they delivered is fetched again
-// over other links. If some of it lies before offset gone, the client has it and the transfer fails: bytes of two objects are
-// never joined.
+// refute removes the links of a camp from the transfer: their bytes differ from the reference. Bytes that only they delivered are
+// fetched again over other links. If some of these lie before offset gone, the client has them and the transfer fails: bytes of two
+// objects are never joined.
 func (m *Machine) refute(camp int8, gone int64) {
 	m.settleCamp(camp, refuted)
 	sound := int64(Unknown)

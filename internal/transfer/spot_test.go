@@ -30,8 +30,7 @@ func spotted(t *testing.T, cfg Config, n int, size int64) (s *script, a *asked) 
 	return s, a
 }
 
-// wantCheck takes a request whose first k bytes are for a spot check; from and to are those of its wanted part. Its connection
-// opens.
+// wantCheck takes a request whose first k bytes are for a spot check; its wanted part is [from, to). Its connection opens.
 func (s *script) wantCheck(link int8, from, to, k int64) *asked {
 	s.t.Helper()
 	a := s.want(fmt.Sprintf("Fetch of %v behind %d bytes on link %d", span(from, to), k, link), func(a Action) bool {
@@ -46,8 +45,8 @@ func (s *script) wantCheck(link int8, from, to, k int64) *asked {
 	return s.find(a)
 }
 
-// checked asks a link for a range whose request must begin with k bytes for a spot check, none if k is 0. If it is the first one
-// on its connection, its head comes.
+// checked asks a link for a range whose request must begin with k bytes for a spot check, none if k is 0. If it is the first one on
+// its connection, its head arrives.
 func (s *script) checked(link int8, from, to, k int64) *asked {
 	s.t.Helper()
 	s.ask(link, from, to)
@@ -59,7 +58,7 @@ func (s *script) checked(link int8, from, to, k int64) *asked {
 	return b
 }
 
-// compared brings the result of a spot check; the client has what lies before gone.
+// compared delivers the result of a spot check; the client has the bytes before gone.
 func (s *script) compared(b *asked, differs bool, gone int64) {
 	s.t.Helper()
 	s.handle(Event{Kind: Compared, Attempt: b.id, Differs: differs, N: gone})
@@ -75,7 +74,7 @@ func (s *script) trusts(all ...trust) {
 	}
 }
 
-// wantForget takes the order to forget a range of a link.
+// wantForget takes the action that forgets a range of a link.
 func (s *script) wantForget(link int8, r segment.Range, n int64) {
 	s.t.Helper()
 	s.want(fmt.Sprintf("Forget %v", r), func(a Action) bool {
@@ -177,7 +176,8 @@ func TestSpotCheckPrefix(t *testing.T) {
 	})
 }
 
-// Over all links one of 2,000 bytes may be compared, and as much is left for a second check of each. The least is 64 bytes per link.
+// Over all links, one in 2,000 bytes may be compared, and as much is left for a second check of each. The least is 64 bytes per
+// link.
 func TestSpotCheckShare(t *testing.T) {
 	for _, c := range []struct {
 		links int
@@ -239,7 +239,7 @@ func TestSpotCheckAgain(t *testing.T) {
 		s, a := spotted(t, Config{}, 2, spotSize)
 		b := s.checked(1, 128*kB, 192*kB, 4*kB)
 		s.read(a, 1)
-		c := s.checked(1, 64*kB, 128*kB, 4*kB) // this one precedes bytes that link 0 owes for certain
+		c := s.checked(1, 64*kB, 128*kB, 4*kB) // this one precedes bytes that link 0 certainly owes
 		s.read(b, 6*kB)
 		s.compared(b, true, 0) // of a check that was given up
 		s.trusts(proven, unknown)
@@ -300,7 +300,7 @@ func TestSpotCheckAgain(t *testing.T) {
 }
 
 func TestSpotCheckFails(t *testing.T) {
-	// doubtful is a transfer in which link 1 has brought [64 KiB, 96 KiB) of its range, and its check fails once it is compared.
+	// doubtful is a transfer in which link 1 has delivered [64 KiB, 96 KiB) of its range, and its check fails once it is compared.
 	doubtful := func(t *testing.T) (s *script, b *asked) {
 		s, a := spotted(t, Config{}, 2, spotSize)
 		b = s.checked(1, 64*kB, 128*kB, 4*kB)
@@ -390,7 +390,7 @@ func TestSpotCheckFails(t *testing.T) {
 	})
 }
 
-// A check may end before the first byte of the content has come.
+// A check may end before the first byte of the content has arrived.
 func TestSpotCheckBeforeTheFirstByte(t *testing.T) {
 	// early is a transfer in which link 1 was compared with link 0 while its own first range still stalls.
 	early := func(t *testing.T, differs bool) (s *script, a *asked) {
@@ -428,7 +428,7 @@ func TestSpotCheckBeforeTheFirstByte(t *testing.T) {
 	})
 }
 
-// Bytes asked for before the first response are checked as well.
+// Bytes requested before the first response are checked as well.
 func TestSpotCheckAhead(t *testing.T) {
 	begin := func(t *testing.T, initial, hint int64) *script {
 		up := LinkConfig{State: health.Up}
@@ -533,7 +533,7 @@ func TestSpotCheckAhead(t *testing.T) {
 		s.headReceived(a, 200*kB)
 		s.headReceived(b, 200*kB)
 		s.read(b, 5*kB)
-		s.m.uncheck(&s.m.links[1].spot) // it came to nothing
+		s.m.uncheck(&s.m.links[1].spot) // it was inconclusive
 		s.checked(1, 128*kB, 200*kB, 0)
 	})
 }
@@ -551,7 +551,7 @@ func TestSpotCheckCamps(t *testing.T) {
 		s.complete(a)
 		return s, b, c
 	}
-	const client = 64 * kB // has this much
+	const client = 64 * kB // the client has this much
 	all := []segment.Range{span(64*kB, 128*kB), span(128*kB, 192*kB)}
 	t.Run("equal to one that proves right", func(t *testing.T) {
 		s, b, c := three(t)

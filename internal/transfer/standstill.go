@@ -6,18 +6,18 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep ending it for a moment.
+// heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep interrupting a standstill.
 const heldUpLately = 500 * time.Millisecond
 
 // standstill describes the time since the last event.
 type standstill struct {
 	since time.Time
 	some  bool // a usable link has nothing to do
-	link  int8 // that they wait for; -1 = none
+	link  int8 // link that the others wait for; -1 = none
 }
 
 // accountStandstill adds up how long links stood still since the last event, charges the link that they waited for with the bytes
-// that they could have brought, and notes which ones stand still from now on.
+// that they could have delivered, and notes which links stand still from now on.
 func (m *Machine) accountStandstill(now time.Time) {
 	s := &m.still
 	took := now.Sub(s.since)
@@ -38,7 +38,7 @@ func (m *Machine) accountStandstill(now time.Time) {
 }
 
 // debtor returns the link that others may have to wait for, since the client waits for a byte that only it owes; -1 if there is
-// none. Silence has its own remedies.
+// none. A silent link does not count: silence has its own remedies.
 func (m *Machine) debtor() int8 {
 	if m.led.Ready() > 0 {
 		return -1

@@ -8,7 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// TestStandstill: a link is charged with what the others could have brought while they waited for it, and with nothing else.
+// TestStandstill: a link is charged with the bytes that the others could have delivered while they waited for it, and with nothing
+// else.
 func TestStandstill(t *testing.T) {
 	// held makes a transfer whose link 0 owes the next offset, and whose link 1 has filled the window at about 1 MB/s;
 	// it was asked for some bytes beyond.
@@ -39,7 +40,7 @@ func TestStandstill(t *testing.T) {
 		l := s.state().Links[i]
 		return float64(l.Got) - l.Gain
 	}
-	// crawl lets the owed bytes come one by one for a time.
+	// crawl lets the owed bytes arrive one by one for the time d.
 	crawl := func(s *script, owed *asked, d time.Duration) {
 		for range d / (100 * ms) {
 			s.advance(100 * ms)
@@ -52,7 +53,7 @@ func TestStandstill(t *testing.T) {
 			rate := s.state().Links[1].Rate
 			stood := s.state().Stood
 			crawl(s, owed, time.Second)
-			// The owed bytes that came are not taken by the client: it has something to do until it took them.
+			// The client has not taken the owed bytes that arrived: until then it has something to do.
 			if c := cost(s, 0); c != 0 {
 				t.Errorf("link 0 costs %v while the client has bytes to take", c)
 			}
@@ -151,7 +152,7 @@ func TestStandstill(t *testing.T) {
 	})
 }
 
-// TestNoGain: a link that is left out because it adds nothing is not asked for more, but what it was asked for still comes.
+// TestNoGain: a link that is left out because it adds nothing is not asked for more, but the requested bytes still arrive.
 func TestNoGain(t *testing.T) {
 	s, conns := running(t, Config{}, 2, 2*mB)
 	s.ask(1, 128*kB, 256*kB)

@@ -144,7 +144,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		}
 		s.opened(s.wantOpen(0), 20*ms)
 		s.advance(2900 * ms)
-		s.quiet() // an origin that thinks is not asked twice at once
+		s.quiet() // a thinking origin is not asked twice at once
 		s.advance(200 * ms)
 		if first > 0 {
 			b = s.wantFetch(1, 0, first)
@@ -171,7 +171,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.complete(a)
 		s.wantReport(ReportAlive, 0)
 		s.quiet()
-		s.headReceived(b, 1*mB) // a bounded copy is read and thrown away
+		s.headReceived(b, 1*mB) // a bounded copy is read and discarded
 		s.read(b, 10*kB)
 		s.wantWaste(10 * kB)
 	})
@@ -190,7 +190,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.headReceived(a, 100*mB)
 		s.wantClose(b.conn)
 		s.wantReport(ReportAlive, 0)
-		s.quiet() // nothing of it is asked for elsewhere
+		s.quiet() // nothing of it is requested elsewhere
 		s.read(a, 1*mB)
 		s.wantWaste(0)
 	})
@@ -206,7 +206,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s, _, b := hedged(t, 0)
 		s.ended(b, fault.Unwanted)
 		s.advance(3 * time.Second)
-		s.quiet() // some origins think for long
+		s.quiet() // some origins think for a long time
 		s.advance(10 * time.Second)
 		s.wantFail(fault.Silence)
 	})
@@ -237,7 +237,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.openFailed(s.wantOpen(0), fault.Unreachable)
 		s.wantFetch(1, 0, 64*kB)
 		c := s.wantOpen(1)
-		s.quiet() // nobody knows whether the origin is there at all: no report
+		s.quiet() // it is not known whether the origin is there at all: no report
 		s.openFailed(c, fault.Unreachable)
 		s.wantFail(fault.Unreachable)
 	})
@@ -364,7 +364,7 @@ func TestFailOnce(t *testing.T) {
 // TestStaleFirst: RFC 9112 section 9.3.1: a reused connection may turn out to be closed; the request is sent again.
 func TestStaleFirst(t *testing.T) {
 	s := start(t, Config{}, 1)
-	for range 4 { // as many as the pool keeps of a link and origin
+	for range 4 { // as many as the pool keeps for a link and an origin
 		a := s.wantFetchAll(0)
 		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
 		s.ended(a, fault.Stale)

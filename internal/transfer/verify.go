@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// verifyLeast is the least number of bytes that are compared to verify a link, if it has brought as many in one piece.
+	// verifyLeast is the least number of bytes that are compared to verify a link, if it delivered that many in one piece.
 	verifyLeast = 256
 
-	// verifyMost bounds the requests that verify links. An origin that answers each of them in part would be asked for ever.
+	// verifyMost bounds the requests that verify links. Without it, an origin that answers each of them in part would be asked
+	// forever.
 	verifyMost = 20
 )
 
-// doubtful returns a link that has brought bytes which no other has, while no check has shown whose they are; -1 if there is none.
-// The transfer does not end before.
+// doubtful returns a link that delivered bytes which no other link did, and whose trust no check has shown; -1 if there is none.
+// The transfer does not end while there is one.
 func (m *Machine) doubtful() int8 {
 	if m.cfg.Restart || m.cfg.Unchecked {
 		return -1
@@ -30,11 +31,11 @@ func (m *Machine) doubtful() int8 {
 	return -1
 }
 
-// verify makes the last check of a link whose spot checks were all inconclusive, when no bytes are left to ask for. The end of what
-// it has brought is fetched again over a link that is proven. If none of those works, one that does is asked for the end of what
-// a proven link has brought, to be proven itself.
+// verify makes the last check of a link whose spot checks were all inconclusive, once no bytes are left to request. The last bytes
+// that it delivered are fetched again over a proven link. If no proven link works, another one is asked for the last bytes that a
+// proven link delivered, to be proven itself.
 //
-// A read may complete a check, whose result follows: read is true then, and the check is left to the Tick that comes after.
+// If read is true, the event was a Read, which may complete a check whose result follows: verify then waits for the next Tick.
 func (m *Machine) verify(now time.Time, read bool) {
 	if len(m.led.Free()) > 0 {
 		return
@@ -66,7 +67,7 @@ func (m *Machine) verify(now time.Time, read bool) {
 	m.send(now, c, a)
 }
 
-// verification returns the request that shows whose bytes a doubtful link has brought, if one is possible and not under way.
+// verification returns the request that settles the trust of a doubtful link, if one is possible and none is running.
 func (m *Machine) verification(now time.Time, doubtful int8) (a attempt, ok bool) {
 	s := &m.links[doubtful].spot
 	for i := range m.attempts {
@@ -101,12 +102,13 @@ func (m *Machine) verification(now time.Time, doubtful int8) (a attempt, ok bool
 	return attempt{}, false
 }
 
-// compareTail returns the request over a link for the end of what another one has brought. It shows the trust of the link checks.
+// compareTail returns the request over a link for the last bytes that the link tail delivered. It shows the trust of the link
+// checks.
 func (m *Machine) compareTail(over, tail, checks int8) (a attempt, ok bool) {
 	r := m.links[tail].spot.tail
 	n := min(spotMost, max(verifyLeast, (m.led.End()-m.cfg.Requested.Start)/spotShare))
 	r.Start = max(r.Start, r.End-n)
-	if !m.received && r.Len() < verifyLeast { // more is coming
+	if !m.received && r.Len() < verifyLeast { // more will arrive
 		return attempt{}, false
 	}
 	end := segment.Range{Start: r.End, End: r.End}

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// unverified is a transfer of 1 MiB that has come as a whole, the second half over link 1, whose check was inconclusive. The
-// client has what it may have. No link takes requests: the origin has asked both to wait.
+// unverified is a transfer of 1 MiB that has arrived completely, the second half over link 1, whose check was inconclusive. The
+// client has every byte that it may have. No link takes requests: the origin asked both to wait.
 func unverified(t *testing.T) *script {
 	const size = mB
 	s, a := spotted(t, Config{}, 2, size)
@@ -39,8 +39,8 @@ func (s *script) asks(link int8) {
 	s.tick()
 }
 
-// wantVerification takes the request over a link for n bytes up to end, which another link has brought, and its answer but for
-// what is compared.
+// wantVerification takes the request over a link for n bytes up to end, which another link delivered, and its answer except for the
+// compared bytes.
 func (s *script) wantVerification(link, tail int8, end, n int64) *asked {
 	s.t.Helper()
 	a := s.find(s.want("a verification", func(a Action) bool {
@@ -177,7 +177,7 @@ func TestVerifyEarly(t *testing.T) {
 	s.m.dropCheck(&s.m.links[1].spot)
 	s.read(b, n/2+verifyLeast-1)
 	s.complete(a)
-	s.quiet() // too little has come
+	s.quiet() // too little has arrived
 	s.read(b, n)
 	s.quiet()
 	s.tick()

@@ -47,7 +47,7 @@ func (s *script) wantFetchAhead(link int8, from, to int64) *asked {
 	}))
 }
 
-// find returns the request of an action, also if its connection was closed at once.
+// find returns the request of an action, even if its connection was closed at once.
 func (s *script) find(a Action) *asked {
 	if q := s.asked[a.Attempt]; q != nil {
 		return q
@@ -104,7 +104,7 @@ func (s *script) drop(kinds ...ActionKind) {
 	s.pending = slices.DeleteFunc(s.pending, func(a Action) bool { return slices.Contains(kinds, a.Kind) })
 }
 
-// quiet fails the test if anything is pending but credits and the wish for a window.
+// quiet fails the test if anything is pending except credits and the request for a window.
 func (s *script) quiet() {
 	s.t.Helper()
 	s.drop(Credit, Want)

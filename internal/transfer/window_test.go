@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// TestSlowClient: bytes that the client does not take are not fetched, and a link that may not deliver is not called silent.
+// TestSlowClient: bytes that the client does not take are not fetched, and a link that may not deliver does not count as silent.
 func TestSlowClient(t *testing.T) {
 	s, _ := running(t, Config{Reorder: 256 * kB}, 1, 1*mB)
 	s.ask(0, 64*kB, 1*mB)
@@ -21,7 +21,7 @@ func TestSlowClient(t *testing.T) {
 	s.headReceived(a, 1*mB)
 	s.read(a, 256*kB)
 	s.wantCredit(a, 320*kB)
-	for range 10 { // minutes without a byte at the client
+	for range 10 { // minutes in which the client takes no byte
 		s.advance(time.Minute)
 		s.quiet()
 	}
@@ -115,7 +115,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.wantFetch(0, 64*kB, 128*kB)
 		s.wantOpen(0)
 	})
-	// refused makes a transfer in which link 0 waits for bytes that link 1 owed and will not bring.
+	// refused makes a transfer in which link 0 waits for bytes that link 1 owed and will not deliver.
 	refused := func(t *testing.T) (s *script, far *asked) {
 		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
 		s.ask(0, 512*kB, 8*mB)
@@ -164,10 +164,10 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 	})
 }
 
-// TestNoFurtherConnection: of a link that has as many connections as the host may have, one reads, and a request behind it waits
-// for the window. An earlier range cannot be asked for there.
+// TestNoFurtherConnection: the host has its maximum of connections over a link, one of them reads, and a request behind it waits
+// for the window. An earlier range cannot be requested there.
 func TestNoFurtherConnection(t *testing.T) {
-	// full makes a transfer whose links are all of this kind, but for the last one of several, which is idle. They read reads.
+	// full makes a transfer whose links are all of this kind, except that the last one of several is idle. They read reads.
 	full := func(t *testing.T, n int) (s *script, reads []*asked) {
 		works := LinkConfig{Learned: estimate.Entry{Pipelining: estimate.Works}}
 		s, _ = running(t, Config{Reorder: 256 * kB, Links: slices.Repeat([]LinkConfig{works}, n)}, n, 16*mB)
@@ -195,7 +195,7 @@ func TestNoFurtherConnection(t *testing.T) {
 		a := reads[0]
 		from := a.r.End
 		s.tick()
-		s.quiet() // least of all does it try to connect
+		s.quiet() // above all, it does not try to connect
 		s.read(a, 16*kB)
 		s.quiet()
 		far := s.queues[a.conn][1]
@@ -249,7 +249,7 @@ func TestNoFurtherConnection(t *testing.T) {
 	})
 }
 
-// TestSpareConnection: a connection that is open is used, though the link is to have fewer, before another one is made.
+// TestSpareConnection: an open connection is used before another one is made, even if the link should have fewer.
 func TestSpareConnection(t *testing.T) {
 	s, conns := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
 	s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 0})
@@ -317,7 +317,7 @@ func TestWanted(t *testing.T) {
 	s.quiet()
 }
 
-// TestMultiplexedWindow: over HTTP/2 (R123) everything that was asked for may have to be held, so it fits into the grant.
+// TestMultiplexedWindow: over HTTP/2 (R123) everything that was requested may have to be held, so it fits into the grant.
 func TestMultiplexedWindow(t *testing.T) {
 	s := start(t, Config{Initial: 64 * kB, Reorder: 256 * kB}, 1)
 	a := s.wantFetch(0, 0, 64*kB)
@@ -334,7 +334,7 @@ func TestMultiplexedWindow(t *testing.T) {
 		t.Errorf("%d bytes may have to be held", n)
 	}
 	s.complete(a)
-	s.ask(0, 800*kB-1, 8*mB) // at the edge a range reaches beyond the window, or slivers would be asked for
+	s.ask(0, 800*kB-1, 8*mB) // at the edge a range reaches beyond the window, or slivers would be requested
 	s.wantFetch(0, 800*kB-1, 900*kB-1)
 	if n := s.m.committed(); n > 900*kB {
 		t.Errorf("%d bytes may have to be held, %d are granted", n, 900*kB)
