@@ -1,16 +1,16 @@
 // Hands downloads over. A download belongs to the browser until the daemon has received an answer of the same size and type; only
-// then the browser's is cancelled. Whatever happens before leaves it as it is.
+// then is the browser's download cancelled. Anything that happens earlier leaves it unchanged.
 import { api, call, keys, Refused, settings } from './daemon.js';
 
-const maxSeen = 300; // requests that are remembered
+const maxSeen = 300; // number of remembered requests
 const seenTime = 5 * 60_000; // milliseconds
-const answerTime = 20_000; // in which the daemon must have an answer
-const step = 200; // between two looks
+const answerTime = 20_000; // milliseconds within which the daemon must have an answer
+const step = 200; // milliseconds between two polls
 
 const http = url => /^https?:/i.test(url ?? '');
 const pause = ms => new Promise(done => setTimeout(done, ms));
 
-// seen holds the last requests by URL: their methods and the fields that the browser sent. It is in memory only.
+// seen holds the most recent requests by URL: their methods and the fields that the browser sent. It is kept in memory only.
 const seen = new Map();
 
 function remember(details) {
@@ -25,7 +25,7 @@ function remember(details) {
   }
 }
 
-// Chromium shows cookies and the referrer only to those who ask for extraHeaders, which Firefox does not know.
+// Chromium shows cookies and the referrer only if extraHeaders is requested, which Firefox does not know.
 const extra = api.webRequest.OnSendHeadersOptions?.EXTRA_HEADERS;
 {
   const filter = { urls: ['http://*/*', 'https://*/*'], types: ['main_frame', 'sub_frame', 'other'] };
@@ -45,9 +45,9 @@ function record(kind, to) {
   return run;
 }
 
-// asked holds the URLs that the user has sent to Tributary from the menu: size and type do not matter.
+// asked holds the URLs that the user sent to Tributary from the menu: size and type do not matter.
 const asked = new Set();
-// kept holds the URLs that are to stay in the browser since the daemon failed at them.
+// kept holds the URLs that must stay in the browser because the daemon failed to download them.
 const kept = new Set();
 
 function wanted(s, url, type, size, name) {
@@ -62,7 +62,7 @@ async function find(id) {
   return (await api.downloads.search({ id }))[0];
 }
 
-// sized waits until the browser knows the size. Firefox reports a download before.
+// sized waits until the browser knows the size. Firefox reports a download before it knows.
 async function sized(item) {
   for (let i = 0; i < 25 && item?.state === 'in_progress' && !(item.totalBytes > 0); i++) {
     await pause(step);
@@ -71,13 +71,15 @@ async function sized(item) {
   return item?.state === 'in_progress' && item.totalBytes > 0 ? item : null;
 }
 
-// requested waits for the request of a download. Firefox, when it must first start this script again, reports the download before.
+// requested waits for the request of a download. If Firefox has to restart this script first, it reports the download before the
+// request.
 async function requested(url) {
   for (let i = 0; i < 25 && !seen.has(url); i++) await pause(step);
   return seen.get(url);
 }
 
-// ordered returns what Chromium sends for a download that this script has ordered: it does not report such requests.
+// ordered returns the request that Chromium sends for a download started by this script, since Chromium does not report such
+// requests.
 async function ordered(url) {
   const cookies = await api.cookies.getAll({ url });
   return { get: true, fields: { cookie: cookies.map(c => `${c.name}=${c.value}`).join('; ') } };
@@ -86,18 +88,18 @@ async function ordered(url) {
 const plain = type => (type ?? '').split(';')[0].trim().toLowerCase();
 const unsaid = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/x-download', 'application/force-download', 'application/unknown']);
 
-// alike tells whether two types may be of the same answer: a browser may know better what the server calls anything.
+// alike reports whether two types may belong to the same answer: a browser may know better what the server labels vaguely.
 const alike = (theirs, ours) => theirs === ours || (unsaid.has(theirs) && !ours.startsWith('text/html')) || unsaid.has(ours) && theirs !== 'text/html';
 
 async function consider(item) {
   const url = item.finalUrl || item.url;
   if (!http(url) || item.incognito || item.state !== 'in_progress') return;
-  if (item.danger && item.danger !== 'safe') return; // the browser has something to say about it
+  if (item.danger && item.danger !== 'safe') return; // the browser has a warning about it
   if (kept.delete(item.url)) return;
   const s = await settings();
   const menu = asked.delete(item.url);
   const sent = menu && extra ? await ordered(url) : await requested(url);
-  if (!s.token || !sent?.get) return; // no GET, or one that was not seen
+  if (!s.token || !sent?.get) return; // not a GET request, or one that was not seen
   if (!menu && (!s.on || (item.byExtensionId && item.byExtensionId !== api.runtime.id))) return;
   const known = await sized(item);
   if (known && (menu || wanted(s, url, plain(known.mime), known.totalBytes, known.filename))) await handOver(known, url, sent);
@@ -115,7 +117,7 @@ async function handOver(item, url, sent) {
     const options = { gid, header };
     if (sent.fields.referer) options.referer = sent.fields.referer;
     options['user-agent'] = sent.fields['user-agent'] ?? navigator.userAgent;
-    // Cookies are for one origin: the first URL is asked for with them only if it has the same.
+    // Cookies are for one origin: the first URL is requested with them only if it has the same origin.
     const urls = http(item.url) && item.url !== url && new URL(item.url).origin === new URL(url).origin ? [url, item.url] : [url];
     await call('aria2.addUri', urls, options);
     same = await confirmed(gid, item);
@@ -124,7 +126,7 @@ async function handOver(item, url, sent) {
   }
   const still = await find(item.id);
   if (!same || still?.state !== 'in_progress') return undo([gid]);
-  // First the record, then the end: if this worker dies in between, both go on.
+  // Record it before cancelling: if this worker dies in between, both downloads continue.
   await record('given', all => { all[gid] = { url: item.url, name: base(item.filename) || url, at: Date.now() }; });
   await record('open', all => { delete all[gid]; });
   await api.downloads.cancel(item.id);
@@ -140,7 +142,7 @@ async function handOver(item, url, sent) {
 
 const base = path => (path ?? '').split(/[/\\]/).pop();
 
-// confirmed waits for the daemon's first answer, and tells whether it is that of the browser's download.
+// confirmed waits for the daemon's first answer, and reports whether it matches the browser's download.
 async function confirmed(gid, item) {
   for (const end = Date.now() + answerTime; Date.now() < end; await pause(step)) {
     const d = await call('aria2.tellStatus', gid, keys);
@@ -151,19 +153,19 @@ async function confirmed(gid, item) {
   return false;
 }
 
-// undo removes what the daemon has of downloads that stay in the browser. What it cannot be told now is told later.
+// undo removes downloads that stay in the browser from the daemon. If the daemon does not answer, that happens later.
 async function undo(gids) {
   for (const gid of gids) {
     try {
       await call('aria2.remove', gid);
     } catch (e) {
-      if (!(e instanceof Refused)) break; // not now
+      if (!(e instanceof Refused)) break; // the daemon does not answer now
     }
     await record('open', all => { delete all[gid]; });
   }
 }
 
-// show tells by the icon whether the daemon answers, and how many of its downloads run.
+// show sets the icon: whether the daemon answers, and how many of its downloads run.
 async function show(answers, running = 0, failed = 0) {
   const paired = (await settings()).token !== '';
   const text = answers ? (failed ? '!' : running ? String(running) : '') : 'off';
@@ -173,7 +175,7 @@ async function show(answers, running = 0, failed = 0) {
   await api.action.setTitle({ title });
 }
 
-// look asks the daemon how it is, and how what was handed over gets on.
+// look asks the daemon for its state and for the progress of the downloads handed over.
 async function look() {
   if (!(await settings()).token) return show(false);
   try {
@@ -201,14 +203,14 @@ async function look() {
   }
 }
 
-// tidy also removes what an earlier run of this worker has left behind: what this one hands over is not to be removed meanwhile.
+// tidy also removes what an earlier run of this worker left behind, but not while this run hands a download over.
 async function tidy() {
   if (!await look() || handing) return;
   await changes;
   await undo(Object.keys((await api.storage.local.get({ open: {} })).open));
 }
 
-// again lets the browser download what the daemon has not brought.
+// again makes the browser download what the daemon failed to download.
 async function again(gid) {
   await changes;
   const one = (await api.storage.local.get({ given: {} })).given[gid];
@@ -235,7 +237,7 @@ api.alarms.onAlarm.addListener(() => { tidy(); });
 async function order(url) {
   if (!http(url)) return;
   asked.add(url);
-  await api.downloads.download({ url }); // in the browser first, as any other
+  await api.downloads.download({ url }); // starts in the browser like any other
 }
 api.contextMenus.onClicked.addListener(click => { order(click.linkUrl ?? click.srcUrl); });
 api.runtime.onMessage.addListener(message => {

@@ -2,7 +2,7 @@
 
 export const api = globalThis.browser ?? globalThis.chrome;
 
-// What holds until the user says otherwise. Sizes are in bytes.
+// The settings until the user changes them. Sizes are in bytes.
 const defaults = { on: true, port: 6800, token: '', least: 5_000_000, types: [], hosts: [] };
 
 export const settings = () => api.storage.local.get(defaults);
@@ -13,14 +13,14 @@ const base = port => `http://127.0.0.1:${port}`;
 
 export const pairPage = port => `${base(port)}/pair`;
 
-// callTime bounds a call, in milliseconds.
+// callTime limits a call, in milliseconds.
 const callTime = 5000;
 
 async function post(url, body) {
   return fetch(url, { method: 'POST', body: JSON.stringify(body), credentials: 'omit', cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(callTime) });
 }
 
-// Refused is an answer of the daemon that says no. Other errors mean that there was no answer.
+// Refused is an error reported by the daemon. Other errors mean that there was no answer.
 export class Refused extends Error {}
 
 // call calls a method with the token and returns its result.
@@ -31,12 +31,12 @@ export async function call(method, ...params) {
   return answer.result;
 }
 
-// pair gets a token of this extension's own for the code that the daemon shows.
+// pair exchanges the code that the daemon shows for a token of this extension's own.
 export async function pair(port, code) {
   const answer = await post(`${base(port)}/pair`, { code: code.replace(/\D/g, '') });
   if (!answer.ok) throw new Refused(await answer.text());
   await change({ port, token: (await answer.json()).token });
 }
 
-// keys of a download that are asked for.
+// keys are the fields of a download that are requested.
 export const keys = ['gid', 'status', 'totalLength', 'completedLength', 'downloadSpeed', 'files', 'errorMessage', 'tributary'];

@@ -27,7 +27,7 @@ at('open').addEventListener('click', () => api.tabs.create({ url: pairPage(port(
 
 at('pair').addEventListener('submit', async event => {
   event.preventDefault();
-  // In Firefox the user gives access to sites when it is first needed. It must be asked for at once, in the click.
+  // In Firefox the user grants access to sites when it is first needed. The request must be made directly in the click.
   const allowed = await api.permissions.request({ origins: ['http://*/*', 'https://*/*'] });
   at('said').textContent = '';
   try {

@@ -1,4 +1,4 @@
-// The popup: what runs, and what each link has brought of it.
+// The popup: what runs, and how much each link brought.
 import { api, call, change, keys, settings } from './daemon.js';
 
 const at = id => document.getElementById(id);

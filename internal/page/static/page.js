@@ -19,7 +19,7 @@ const duration = s => {
   return s < 6000 ? `${Math.round(s / 60)} min` : `${number.format(s / 3600)} h`;
 };
 
-// The proxy's reasons in words for its user.
+// The proxy's reasons in words for the user.
 const reasons = {
   method: 'Not a download (another method than GET)', scheme: 'Neither http nor https', body: 'The request has content',
   upgrade: 'Asks for another protocol', expect: 'Asks for an interim response', trailers: 'Asks for trailers',
@@ -31,7 +31,7 @@ const reasons = {
 const results = { ok: 'complete', client_gone: 'cancelled by the program', origin: 'server error', link: 'no link left', local: 'error on this machine' };
 const states = { up: '● up', suspect: '◐ silent', banned: '○ not used', probing: '◐ being tested', down: '○ down' };
 
-// element makes an element with text or children.
+// element creates an element with text or children.
 function element(tag, attributes, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) e.setAttribute(name, value);
@@ -51,9 +51,9 @@ function colour(name) {
 }
 
 let samples = [], last = null, chart = null, redraw = true, spoken = 0;
-const before = new Map(); // of each download: when and how far it was
+const before = new Map(); // for each download: the time and its progress then
 
-// dated makes the time of a sample a number of milliseconds.
+// dated converts the time of a sample to milliseconds.
 function dated(sample) {
   sample.at = Date.parse(sample.at);
   return sample;
@@ -162,7 +162,7 @@ function showPassed(passed) {
   at('passed').replaceChildren(...all.map(([reason, n]) => element('tr', {}, element('td', {}, reasons[reason] ?? reason), element('td', {}, `${n}`))));
 }
 
-let found = ''; // what is shown: screen readers are not to hear it again each second
+let found = ''; // what is shown, so that screen readers do not read it again each second
 function showFound(all) {
   if (found === JSON.stringify(all)) return;
   found = JSON.stringify(all);
@@ -174,10 +174,10 @@ function showFound(all) {
   }));
 }
 
-// draw draws the rates of the links and their sum. Where there is no sample nothing ran.
+// draw draws the rates of the links and their sum. Where there is no sample, nothing ran.
 function draw(now) {
   const end = Math.floor(now / 1000), first = samples.length ? Math.floor(samples[0].at / 1000) : end;
-  const begin = Math.max(end - seconds, Math.min(first, end - 60)); // a minute at least
+  const begin = Math.max(end - seconds, Math.min(first, end - 60)); // at least a minute
   const xs = Array.from({ length: end - begin + 1 }, (_, i) => begin + i);
   const lines = names.map(() => new Array(xs.length).fill(0)), total = new Array(xs.length).fill(0);
   for (const s of samples) {
@@ -204,7 +204,7 @@ function draw(now) {
   }
 }
 
-const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4]]; // for those who do not tell the colours apart
+const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4]]; // for people who cannot tell the colours apart
 
 function options() {
   const axis = { stroke: style('--quiet'), grid: { stroke: style('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };

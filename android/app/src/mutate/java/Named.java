@@ -39,7 +39,7 @@ public final class Named {
         System.exit(failed == 0 ? 0 : 1);
     }
 
-    /** Of any version of Android: "method" or "method[26]". */
+    /** Matches a method on any version of Android: "method" or "method[26]". */
     private static Filter named(final List<String> methods) {
         return new Filter() {
             @Override

@@ -6,7 +6,7 @@ import android.content.DialogInterface;
 import android.view.View;
 import io.github.tributary.R;
 
-/** The button that takes local addresses back from those who have them: it makes another secret. */
+/** The button that revokes all local addresses handed out: it makes a new secret. */
 final class AddressChoice {
     private final Activity screen;
     private final Settings settings;
@@ -28,7 +28,7 @@ final class AddressChoice {
         show();
     }
 
-    /** Shows it while an address is out. */
+    /** Shows the button if an address was handed out. */
     void show() {
         screen.findViewById(R.id.new_address).setVisibility(settings.addressGiven() ? View.VISIBLE : View.GONE);
     }

@@ -7,8 +7,8 @@ import io.github.tributary.core.Fetches;
 import io.github.tributary.core.GlobalProxy;
 
 /**
- * The process. When it begins, no daemon of it runs: if the system still names our proxy, an earlier one was killed, and apps
- * are offline until that is taken back.
+ * The process. When it starts, it has no daemon yet: if the system still names our proxy, an earlier process was
+ * killed, and apps are offline until that setting is undone.
  */
 public final class App extends Application {
     private static final String TAG = "tributary";
@@ -54,22 +54,22 @@ public final class App extends Application {
         return ((App) context.getApplicationContext()).proxy;
     }
 
-    /** What ended the process before this one, for the user; "" = nothing did, or the user has seen it. */
+    /** Returns what ended the process before this one, for the user; "" = nothing did, or the user has seen it. */
     static String ended(Context context) {
         return ((App) context.getApplicationContext()).ended;
     }
 
-    /** The user has seen what ended the process before. */
+    /** Notes that the user has seen what ended the process before. */
     static void endSeen(Context context) {
         ((App) context.getApplicationContext()).ended = "";
     }
 
-    /** What hands files over to the daemon. */
+    /** Returns the object that hands files over to the daemon. */
     static Fetches fetches(Context context) {
         return ((App) context.getApplicationContext()).fetches;
     }
 
-    /** What the user wants of relays. For the main thread. */
+    /** Returns what the user wants of relays. For the main thread. */
     static Relays relays(Context context) {
         App app = (App) context.getApplicationContext();
         if (app.relays == null) {
@@ -78,12 +78,12 @@ public final class App extends Application {
         return app.relays;
     }
 
-    /** The test download of the first run. For the main thread. */
+    /** Returns the test download of the first run. For the main thread. */
     static TestRun test(Context context) {
         return ((App) context.getApplicationContext()).test;
     }
 
-    /** The downloads of this process. For the main thread. */
+    /** Returns the downloads of this process. For the main thread. */
     static Downloads downloads(Context context) {
         App app = (App) context.getApplicationContext();
         if (app.downloads == null) {

@@ -16,26 +16,26 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The question which other apps may use mobile data by way of the proxy. */
+/** The question of which other apps may use mobile data through the proxy. */
 final class AppsChoice {
     private static final AppAccess.Choice[] CHOICES = {AppAccess.Choice.NONE, AppAccess.Choice.ALL, AppAccess.Choice.CHOSEN};
 
     private AppsChoice() {}
 
-    /** What holds now. */
+    /** Returns the access that applies now. */
     static AppAccess access(Context context, Settings settings) {
         Set<Integer> uids = new HashSet<Integer>();
         for (String name : settings.chosen()) {
             try {
                 uids.add(context.getPackageManager().getPackageUid(name, 0));
             } catch (PackageManager.NameNotFoundException e) {
-                continue; // it is not on this phone any more
+                continue; // no longer on this phone
             }
         }
         return AppAccess.of(settings.apps(), uids, settings.reach(), Build.VERSION.SDK_INT >= 29);
     }
 
-    /** What people call a choice. */
+    /** Returns the name that people see for a choice. */
     static String name(Context context, AppAccess.Choice choice) {
         switch (choice) {
             case ALL:
@@ -47,7 +47,7 @@ final class AppsChoice {
         }
     }
 
-    /** The system tells apps apart only by the VPN: else there is no third choice. */
+    /** Asks. The system tells apps apart only with the VPN: otherwise there is no third choice. */
     static void ask(final Activity screen) {
         final Settings settings = new Settings(screen);
         boolean told = Build.VERSION.SDK_INT >= 29 && settings.reach() == Reach.VPN;

@@ -7,16 +7,16 @@ import android.os.Handler;
 import android.os.PowerManager;
 
 /**
- * Keeps the processor awake, and Wi-Fi out of its power save, while the screen is off: the one sleeps with its timers, the
- * other then fetches packets a few times a second only. For the main thread.
+ * Keeps the processor awake, and Wi-Fi out of its power save mode, while the screen is off: otherwise the processor
+ * sleeps, timers included, and Wi-Fi fetches packets only a few times a second. For the main thread.
  */
 final class Awake {
-    /** How long after the last word of a transfer. Longer than a download waits until it tries again. */
+    /** How long to stay awake after the last report of a transfer. Longer than a download waits before it retries. */
     static final long MILLIS = 35_000;
 
     private final Handler main;
     private final PowerManager.WakeLock processor;
-    private final WifiManager.WifiLock wifi; // null = Android has no such lock for apps that are not seen
+    private final WifiManager.WifiLock wifi; // null = Android has no such lock for apps in the background
     private final Runnable end =
             new Runnable() {
                 @Override
@@ -25,7 +25,7 @@ final class Awake {
                 }
             };
 
-    @SuppressWarnings("deprecation") // Android 14 and newer take it for another that holds only while the app is seen
+    @SuppressWarnings("deprecation") // Android 14 and newer replace it with another that works only in the foreground
     Awake(Context context, Handler main) {
         this.main = main;
         processor = ((PowerManager) context.getSystemService(Context.POWER_SERVICE)).newWakeLock(PowerManager.PARTIAL_WAKE_LOCK, "tributary:transfers");
@@ -39,9 +39,9 @@ final class Awake {
         wifi.setReferenceCounted(false);
     }
 
-    /** From now on, for a while. */
+    /** Keeps both awake from now on, for a while. */
     void hold() {
-        processor.acquire(MILLIS); // ends by itself, whatever becomes of the process
+        processor.acquire(MILLIS); // ends by itself, whatever happens to the process
         if (wifi != null && !wifi.isHeld()) {
             wifi.acquire();
         }

@@ -5,8 +5,8 @@ import android.content.Context;
 import android.content.Intent;
 
 /**
- * Starts the proxy with the phone, if the user wants that, and again after an update of the app, which ended it. What was left
- * of an earlier process is taken back by {@link App}, whatever the user wants.
+ * Starts the proxy with the phone, if the user wants that, and again after an update of the app, which ended it.
+ * {@link App} undoes what an earlier process left behind, whatever the user wants.
  */
 public final class BootReceiver extends BroadcastReceiver {
     @Override

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The question which apps go around the VPN. */
+/** The question of which apps bypass the VPN. */
 final class BypassChoice {
     private BypassChoice() {}
 
@@ -56,7 +56,10 @@ final class BypassChoice {
                 .show();
     }
 
-    /** The packages of the apps that have a screen, and other ones if they are on this phone, by what people call them. */
+    /**
+     * Returns the packages of the apps that have a screen, and others if they are on this phone, keyed by the names
+     * that people see.
+     */
     static Map<String, String> apps(Activity screen, Set<String> others) {
         PackageManager manager = screen.getPackageManager();
         Map<String, String> apps = new TreeMap<String, String>(String.CASE_INSENSITIVE_ORDER);
@@ -73,7 +76,7 @@ final class BypassChoice {
                 continue; // not on this phone
             }
         }
-        apps.values().remove(screen.getPackageName()); // it always does
+        apps.values().remove(screen.getPackageName()); // it always bypasses the VPN
         return apps;
     }
 

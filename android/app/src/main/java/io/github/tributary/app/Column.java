@@ -5,7 +5,7 @@ import android.util.AttributeSet;
 import android.widget.LinearLayout;
 import io.github.tributary.R;
 
-/** A column that is no wider than people like to read, as on a tablet. */
+/** A column that is no wider than people like to read, even on a tablet. */
 public final class Column extends LinearLayout {
     public Column(Context context, AttributeSet attrs) {
         super(context, attrs);

@@ -15,13 +15,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TimeZone;
 
-/** The daemon's process, and the socket that it connects to. Start and stop once each. */
+/** The daemon's process, and the socket that it connects to. Call start and stop once each. */
 class Daemon {
-    /** Hears of it, on the handler's thread. */
+    /** Hears of the daemon, on the handler's thread. */
     interface Listener extends HostConnections.Listener, DaemonProcess.Listener {}
 
     private static final String TAG = "tributary";
-    private static final long PATIENCE_MILLIS = 6_000; // it gives its downloads 5 s
+    private static final long PATIENCE_MILLIS = 6_000; // the daemon gives its downloads 5 s
 
     private final Context context;
     private final NetworkHost networks;
@@ -29,7 +29,10 @@ class Daemon {
     private final Listener listener;
     private final LookupPools lookups = new LookupPools();
 
-    /** What ends the daemon before this one, which may still have the port; null = there was none. Of the main thread. */
+    /**
+     * The thread that ends the daemon before this one, which may still have the port; null = none. Owned by the main
+     * thread.
+     */
     private static Thread ending;
     private Closeable server;
     private DaemonProcess process;
@@ -65,7 +68,7 @@ class Daemon {
                 t.join();
             }
             return true;
-        } catch (InterruptedException e) { // nobody does that
+        } catch (InterruptedException e) { // nobody interrupts this thread
             return false;
         }
     }
@@ -77,35 +80,35 @@ class Daemon {
         return s;
     }
 
-    /** What it writes. */
+    /** Returns the log that it writes. */
     static File log(Context context) {
         return new File(context.getCacheDir(), "log");
     }
 
     List<String> command(File socket) {
         String binary = context.getApplicationInfo().nativeLibraryDir + "/libtributary.so";
-        // Every app is a user of its own, and Android does not tell one whose a connection is: all are let in.
+        // Every app is a user of its own, and Android does not report which app owns a connection: all are let in.
         return Arrays.asList(
                 binary, "serve", "--app-socket", socket.getPath(), "--listen", ProxyService.LISTEN, "--admin", "", "--allow-users", "all", "--gateway",
                 ProxyService.GATEWAY);
     }
 
-    /** What the daemon cannot find out by itself on Android. */
+    /** Returns what the daemon cannot find out by itself on Android. */
     private Map<String, String> environment() {
         File files = context.getFilesDir();
         Map<String, String> env = new HashMap<String, String>();
         env.put("HOME", files.getPath());
         env.put("XDG_CONFIG_HOME", files.getPath());
         env.put("STATE_DIRECTORY", files.getPath());
-        env.put("RUNTIME_DIRECTORY", new File(files, "run").getPath()); // the daemon makes it for itself alone
+        env.put("RUNTIME_DIRECTORY", new File(files, "run").getPath()); // the daemon creates it for itself alone
         env.put("TMPDIR", context.getCacheDir().getPath());
         env.put("TZ", TimeZone.getDefault().getID());
-        File roots = new File("/apex/com.android.conscrypt/cacerts"); // of updates, which also take roots away
+        File roots = new File("/apex/com.android.conscrypt/cacerts"); // from system updates, which also remove roots
         env.put("SSL_CERT_DIR", roots.isDirectory() ? roots.getPath() : "/system/etc/security/cacerts");
         return env;
     }
 
-    /** Ends it, away from the caller's thread. Session null = there is none. */
+    /** Ends it, off the caller's thread. Session null = none. */
     void stop(final HostSession session) {
         ending =
                 new Thread("end") {

@@ -20,7 +20,7 @@ import io.github.tributary.core.SharedText;
 import io.github.tributary.core.Source;
 import java.util.List;
 
-/** The part of the screen with the downloads, and the line that begins one. */
+/** The part of the screen with the downloads, and the input line that starts one. */
 final class DownloadList implements Downloads.Listener {
     private static final float LARGE_FONT = 1.5f;
 
@@ -51,7 +51,7 @@ final class DownloadList implements Downloads.Listener {
                         });
     }
 
-    /** The screen is seen from now on. */
+    /** Called when the screen becomes visible. */
     void resume() {
         downloads.listen(this);
         ((LinearLayout) screen.findViewById(R.id.downloads)).removeAllViews();
@@ -76,14 +76,14 @@ final class DownloadList implements Downloads.Listener {
         }
     }
 
-    /** The link in the line, or the list of links. */
+    /** Returns the link in the input line, or the list of links. */
     private static List<Source> sources(EditText line) {
         String text = line.getText().toString().trim();
         boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+(\\s+\\S*\\p{XDigit}{64}\\S*)?"); // as people write them
         return SharedText.sources(bare ? "https://" + text : text);
     }
 
-    /** Downloads what is in the line, if these are links. */
+    /** Downloads what is in the input line, if it contains links. */
     void begin() {
         EditText line = (EditText) screen.findViewById(R.id.url);
         List<Source> sources = sources(line);
@@ -146,14 +146,14 @@ final class DownloadList implements Downloads.Listener {
         return row;
     }
 
-    /** Puts what is side by side one below the other if the letters are large. */
+    /** Puts what is side by side one below the other if the font is large. */
     private boolean stack(LinearLayout line) {
         boolean large = screen.getResources().getConfiguration().fontScale >= LARGE_FONT;
         line.setOrientation(large ? LinearLayout.VERTICAL : LinearLayout.HORIZONTAL);
         return large;
     }
 
-    /** Shows how fast downloads are, for a stalled one reports nothing, and what the settings allow now. */
+    /** Shows the rates of downloads, since a stalled one reports nothing, and what the settings allow now. */
     void refresh() {
         for (Downloads.Entry e : downloads.all()) {
             if (e.state().phase != DownloadState.Phase.DONE) {
@@ -162,7 +162,7 @@ final class DownloadList implements Downloads.Listener {
         }
     }
 
-    /** Takes a download from the list, after a question if bytes would be lost. */
+    /** Removes a download from the list, after a question if bytes would be lost. */
     void remove(final Downloads.Entry e) {
         DownloadState s = e.state();
         if (s.phase == DownloadState.Phase.DONE || s.bytes == 0) {
@@ -183,7 +183,7 @@ final class DownloadList implements Downloads.Listener {
                         new DialogInterface.OnClickListener() {
                             @Override
                             public void onClick(DialogInterface dialog, int which) {
-                                if (e.state().phase != DownloadState.Phase.DONE) { // it was done meanwhile: nothing is deleted
+                                if (e.state().phase != DownloadState.Phase.DONE) { // done meanwhile: nothing is deleted
                                     downloads.remove(e);
                                 }
                             }

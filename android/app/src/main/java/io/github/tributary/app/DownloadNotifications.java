@@ -16,16 +16,16 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * A notification for each download that is not queued, to pause it, go on, and give it up. Only the end of one is heard. For the
- * main thread.
+ * A notification for each download that is not queued, to pause it, resume it, or give it up. Only the one for its end
+ * makes a sound. For the main thread.
  */
 final class DownloadNotifications implements Downloads.Listener {
     static final String CHANNEL = "downloads"; // silent: it changes each second
     static final String ENDED = "ended";
-    private static final long BETWEEN_MILLIS = 1_000; // the system drops what comes oftener than 5 times a second
+    private static final long BETWEEN_MILLIS = 1_000; // the system drops updates beyond 5 a second
     private static final long AGAIN_MILLIS = 1_500;
 
-    /** What was shown of a download. */
+    /** What was last shown of a download. */
     private static final class Shown {
         long at;
         DownloadState.Phase phase;
@@ -46,7 +46,9 @@ final class DownloadNotifications implements Downloads.Listener {
                 new NotificationChannel(ENDED, context.getString(R.string.ended_downloads), NotificationManager.IMPORTANCE_DEFAULT));
     }
 
-    /** Puts right what an earlier process has left: it may have been killed, and its notifications stay as they were. */
+    /**
+     * Corrects what an earlier process left behind: it may have been killed, and its notifications stay as they were.
+     */
     void mend(Downloads downloads) {
         for (StatusBarNotification n : manager.getActiveNotifications()) {
             Downloads.Entry e = downloads.get(n.getId());
@@ -89,10 +91,10 @@ final class DownloadNotifications implements Downloads.Listener {
         last.phase = s.phase;
         last.running = s.active();
         if (ends) {
-            manager.cancel(e.id); // a change of what is there is silent
+            manager.cancel(e.id); // updates of an existing notification are silent
         }
         manager.notify(e.id, notification(e));
-        if (step && !s.active()) { // nothing follows that could make up for one that was dropped
+        if (step && !s.active()) { // no later one would make up for a dropped one
             main.postDelayed(
                     new Runnable() {
                         @Override
@@ -153,7 +155,7 @@ final class DownloadNotifications implements Downloads.Listener {
         return new Notification.Action.Builder(null, context.getString(label), p).build();
     }
 
-    /** Opens the file of a download that is done, the screen otherwise. */
+    /** Opens the file of a finished download, or else the screen. */
     static Intent view(Context context, Downloads.Entry e) {
         Intent file = Store.view(e.state());
         return file != null ? file : new Intent(context, MainActivity.class);

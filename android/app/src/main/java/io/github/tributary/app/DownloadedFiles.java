@@ -12,13 +12,13 @@ import java.io.File;
 import java.io.FileNotFoundException;
 
 /**
- * Lends files to apps that the user opens them with, one at a time and to be read: before Android 10, where the system has no
- * name for them that other apps may open. Whoever was not lent a file cannot ask for it.
+ * Lends files to apps that the user opens them with, one file at a time and read-only. It is needed before Android 10,
+ * where the system has no name for them that other apps may open. An app that was not lent a file cannot ask for it.
  */
 public final class DownloadedFiles extends ContentProvider {
     private static final String AUTHORITY = "io.github.tributary.files";
 
-    /** The name of a file for other apps. */
+    /** Returns the name of a file for other apps. */
     static Uri uri(String path) {
         return new Uri.Builder().scheme(ContentResolver.SCHEME_CONTENT).authority(AUTHORITY).path(path).build();
     }

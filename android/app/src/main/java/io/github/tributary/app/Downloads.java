@@ -25,13 +25,13 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * The downloads, those of earlier processes too. For the main thread, on which listeners are called; each download that runs
- * has a thread, which posts.
+ * The downloads, including those of earlier processes. For the main thread, on which listeners are called; each running
+ * download has a thread, which posts to it.
  */
 class Downloads {
     /** Hears of every change. */
     interface Listener {
-        /** A download has changed, or is no more. */
+        /** A download has changed, or was removed. */
         void changed(Entry e);
     }
 
@@ -39,12 +39,12 @@ class Downloads {
     static final class Entry {
         final int id;
         private DownloadState state;
-        private DownloadJob job; // that works; null = none
-        private BatteryMeter battery; // null = a part was fetched by another process
+        private DownloadJob job; // the running job; null = none
+        private BatteryMeter battery; // null = another process fetched a part
         private EnergyUse used; // by a download that an earlier process ended; null = not known
-        private long radiosUntil = -1; // are awake after it; -1 = it runs, or they rest
+        private long radiosUntil = -1; // end of their activity; -1 = it runs, or they rest
         private final Pace pace = new Pace();
-        private boolean again; // it is to run, and its job still stops
+        private boolean again; // to be run once its job has stopped
         private boolean removed;
 
         private Entry(int id, DownloadState state) {
@@ -56,22 +56,22 @@ class Downloads {
             return state;
         }
 
-        /** Given up, or taken from the list. */
+        /** Returns whether it was given up or removed from the list. */
         boolean removed() {
             return removed;
         }
 
-        /** Bytes per second lately; -1 = it does not run, or the rate is not known yet. */
+        /** Returns the recent rate in bytes per second; -1 = it does not run, or the rate is not known yet. */
         long rate() {
             return pace.rate(SystemClock.elapsedRealtime());
         }
 
-        /** Until it is done, if it stays as fast; -1 = not known. */
+        /** Returns the seconds until it is done, at the current rate; -1 = unknown. */
         long secondsLeft() {
             return pace.secondsLeft(SystemClock.elapsedRealtime(), state.total());
         }
 
-        /** What the phone used meanwhile; null = not known, a part of it was not metered. */
+        /** Returns what the phone used during the download; null = unknown, since a part of it was not metered. */
         EnergyUse used() {
             return battery == null ? used : battery.use();
         }
@@ -81,10 +81,10 @@ class Downloads {
     private static final String ID = "id";
     private static final String USED = "used";
     private static final String SAVED = "list";
-    static final int FIRST_ID = 100; // of notifications, too: those of downloads have higher ones
+    static final int FIRST_ID = 100; // also of notifications: those of downloads have higher ones
     private static final int DONE_KEPT = 20;
-    static final int MOST_AT_ONCE = 3; // more would share the same networks, and end no sooner
-    private static final long SAVE_MILLIS = 5_000; // between two of a download that runs
+    static final int MOST_AT_ONCE = 3; // more would share the same networks and finish no sooner
+    private static final long SAVE_MILLIS = 5_000; // between two saves of a running download
     private static final long METER_MILLIS = 1_000;
 
     private final Context context;
@@ -118,22 +118,22 @@ class Downloads {
                 Entry e = put(o.getInt(ID), DownloadState.parse(o));
                 e.used = o.has(USED) ? EnergyUse.parse(o.getJSONObject(USED)) : null;
             }
-        } catch (JSONException e) { // of another version
+        } catch (JSONException e) { // written by another version
             Log.w(TAG, "the list of downloads is lost", e);
         }
     }
 
-    /** Who fills files. */
+    /** Returns what fills files. */
     Fetcher fetcher() {
         return App.fetches(context);
     }
 
-    /** Where files go. */
+    /** Returns the place for files. */
     Target.Files files() {
         return new Store(context);
     }
 
-    /** Keeps the process, with the daemon, as long as something runs. */
+    /** Keeps the process and the daemon alive while anything runs. */
     void hold() {
         ProxyService.hold(context);
     }
@@ -146,17 +146,17 @@ class Downloads {
         listeners.remove(l);
     }
 
-    /** In the order of their coming. */
+    /** Returns all downloads in order of arrival. */
     List<Entry> all() {
         return new ArrayList<Entry>(entries.values());
     }
 
-    /** Null if there is none, or none any more. */
+    /** Returns the download; null = there is none, or it was removed. */
     Entry get(int id) {
         return entries.get(id);
     }
 
-    /** Whether any runs, or is to be tried again. */
+    /** Returns whether any runs, or waits for a retry. */
     boolean active() {
         for (Entry e : entries.values()) {
             if (e.state.active()) {
@@ -166,7 +166,7 @@ class Downloads {
         return false;
     }
 
-    /** Whether any goes on by itself, now or later. */
+    /** Returns whether any continues by itself, now or later. */
     boolean left() {
         for (Entry e : entries.values()) {
             if (e.state.goesOn()) {
@@ -176,12 +176,12 @@ class Downloads {
         return false;
     }
 
-    /** Begins a download. */
+    /** Starts a download. */
     Entry add(String url) {
         return add(Source.of(url), false);
     }
 
-    /** Begins a download; unmetered = only over networks that cost nothing. */
+    /** Starts a download; unmetered = only over networks that cost nothing. */
     Entry add(Source source, boolean unmetered) {
         Entry e = put(++lastId, DownloadState.begin(source).unmetered(unmetered));
         e.battery = new BatteryMeter();
@@ -195,12 +195,12 @@ class Downloads {
         return e;
     }
 
-    /** Goes on, as the user wishes. */
+    /** Resumes a download at the user's request. */
     void resume(Entry e) {
         run(e, e.state.wanted());
     }
 
-    /** Has only networks that cost nothing carry a download from now on, or all that are allowed. */
+    /** Restricts a download from now on to networks that cost nothing, or allows all permitted networks. */
     void unmetered(Entry e, boolean only) {
         if (e.job != null) {
             e.job.unmetered(only);
@@ -209,7 +209,7 @@ class Downloads {
         }
     }
 
-    /** Whether any that goes on by itself may use networks that cost money. */
+    /** Returns whether any that continues by itself may use networks that cost money. */
     boolean leftForAll() {
         for (Entry e : entries.values()) {
             if (e.state.goesOn() && !e.state.unmetered) {
@@ -219,7 +219,7 @@ class Downloads {
         return false;
     }
 
-    /** Resumes what was interrupted, and begins what is queued: so many at once as may run. */
+    /** Resumes interrupted downloads, and starts queued ones, up to the number that may run at once. */
     void resumeInterrupted() {
         for (Entry e : all()) {
             if (e.state.goesOn() && !waitsForWifi(e)) {
@@ -228,12 +228,12 @@ class Downloads {
         }
     }
 
-    /** Whether it would wait in vain for a network, and keep others from running. */
+    /** Returns whether it would wait in vain for a network and keep others from running. */
     private static boolean waitsForWifi(Entry e) {
         return e.state.unmetered && ProxyService.allCost();
     }
 
-    /** Begins the first of those that are queued, if there is room. */
+    /** Starts the first queued downloads, if there is room. */
     private void next() {
         for (Entry e : all()) {
             if (e.state.phase == DownloadState.Phase.QUEUED && !waitsForWifi(e) && !full()) {
@@ -250,7 +250,7 @@ class Downloads {
         return running >= MOST_AT_ONCE;
     }
 
-    /** There are networks again: nothing waits any longer. */
+    /** Networks are available again: nothing waits any longer. */
     void online() {
         for (Entry e : entries.values()) {
             if (e.job != null) {
@@ -307,7 +307,7 @@ class Downloads {
             e.job = null;
             again = e.again && s.goesOn();
             e.again = false;
-            if (!suspended) { // before anybody hears that nothing runs any more
+            if (!suspended) { // before anybody hears that nothing runs
                 next();
             }
         }
@@ -333,7 +333,7 @@ class Downloads {
         }
     }
 
-    /** Stops what runs until it can go on; what is queued waits for that, too. */
+    /** Stops running downloads until they can resume; queued ones wait for that, too. */
     void suspendAll() {
         suspended = true;
         for (Entry e : entries.values()) {
@@ -344,7 +344,7 @@ class Downloads {
         }
     }
 
-    /** Takes a download from the list, and its file away unless it is whole. */
+    /** Removes a download from the list, and deletes its file unless it is complete. */
     void remove(Entry e) {
         if (e.removed) {
             return;
@@ -360,7 +360,7 @@ class Downloads {
         changed(e, e.state);
     }
 
-    /** Deletes the file of a download for which no job works. */
+    /** Deletes the file of a download that has no job. */
     private void delete(Entry e) {
         if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
             DownloadJob last = job(e, e.state);
@@ -383,7 +383,7 @@ class Downloads {
         show(e);
     }
 
-    /** Has all listeners show a download. */
+    /** Makes all listeners show a download. */
     void show(Entry e) {
         for (Listener l : new ArrayList<Listener>(listeners)) {
             l.changed(e);
@@ -392,7 +392,7 @@ class Downloads {
 
     private void save() {
         savedAt = SystemClock.elapsedRealtime();
-        int old = -DONE_KEPT; // so many of those that are done are not kept
+        int old = -DONE_KEPT; // this many finished ones are dropped
         for (Entry e : entries.values()) {
             old += e.state.phase == DownloadState.Phase.DONE ? 1 : 0;
         }
@@ -405,12 +405,12 @@ class Downloads {
                 }
             }
         } catch (JSONException e) {
-            throw new IllegalStateException(e); // only for numbers that are none
+            throw new IllegalStateException(e); // only for NaN and infinite numbers
         }
         prefs.edit().putString(SAVED, all.toString()).apply();
     }
 
-    /** How long the radios stay awake after the last byte, by the networks that have carried something. */
+    /** Returns how long the radios stay awake after the last byte, by the networks that carried something. */
     long tailMillis() {
         for (LinkRow row : ProxyService.links()) {
             if (row.net.kind == Net.Kind.CELLULAR && row.link != null && row.link.bytes > 0) {
@@ -420,7 +420,7 @@ class Downloads {
         return BatteryMeter.WIFI_TAIL_MILLIS;
     }
 
-    /** Reads the battery for what runs, and for what has run until the radios rest. */
+    /** Reads the battery for running downloads, and for ended ones until the radios rest. */
     private void measure() {
         metering = active();
         long now = SystemClock.elapsedRealtime();

@@ -8,15 +8,16 @@ import io.github.tributary.core.Source;
 import java.util.Locale;
 
 /**
- * What a browser hands over with a link, so that the server knows its user: the fields of {@link Browser#EXTRA_HEADERS}, and the page
- * of {@link Intent#EXTRA_REFERRER}. Other fields than these three are left out: any app can send such an intent.
+ * What a browser hands over with a link, so that the server recognizes its user: the fields of
+ * {@link Browser#EXTRA_HEADERS}, and the page of {@link Intent#EXTRA_REFERRER}. Only these three fields are used, since
+ * any app can send such an intent.
  */
 final class Handover {
     private static final String[] FIELDS = {"Referer", "Cookie", "User-Agent"};
 
     private Handover() {}
 
-    /** A source with the fields in the intent that named it. */
+    /** Returns a source with the fields in the intent that named it. */
     static Source source(Source s, Intent intent) {
         for (String name : FIELDS) {
             String value = field(intent, name);
@@ -25,7 +26,7 @@ final class Handover {
         return s;
     }
 
-    /** Null if there is none. */
+    /** Returns the field; null if there is none. */
     private static String field(Intent intent, String name) {
         Bundle fields = intent.getBundleExtra(Browser.EXTRA_HEADERS);
         if (fields != null) {
@@ -38,8 +39,8 @@ final class Handover {
         return null;
     }
 
-    /** The page that named the link, without its fragment; null if it is an app. */
-    @SuppressWarnings("deprecation") // its newer form is not on Android 8
+    /** Returns the page that named the link, without its fragment; null if it was an app. */
+    @SuppressWarnings("deprecation") // Android 8 lacks its newer form
     private static String referrer(Intent intent) {
         Object extra = intent.getParcelableExtra(Intent.EXTRA_REFERRER);
         Uri page = extra instanceof Uri ? (Uri) extra : null;

@@ -14,9 +14,11 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import org.json.JSONException;
 
-/** Makes a session of a connection for events, binds the sockets that come over another one, and hands files over. */
+/**
+ * Turns a connection for events into a session, binds the sockets that arrive over another one, and hands files over.
+ */
 final class HostConnections implements HostServer.Handler {
-    /** Who takes sessions on, and hears what they tell. Called on the handler's thread. */
+    /** Receives sessions, and hears what they report. Called on the handler's thread. */
     interface Listener extends HostSession.Listener {
         void attached(HostSession s);
 
@@ -43,7 +45,7 @@ final class HostConnections implements HostServer.Handler {
                 new Closeable() {
                     @Override
                     public void close() throws IOException {
-                        s.shutdownInput(); // close alone wakes no reader
+                        s.shutdownInput(); // close alone does not wake a reader
                         s.shutdownOutput();
                     }
                 };
@@ -117,7 +119,7 @@ final class HostConnections implements HostServer.Handler {
                     @Override
                     public void hand(String line, FileDescriptor file) throws IOException {
                         s.setFileDescriptorsForSend(new FileDescriptor[] {file});
-                        s.getOutputStream().write(line.getBytes("UTF-8")); // with the first byte goes the file
+                        s.getOutputStream().write(line.getBytes("UTF-8")); // the file travels with the first byte
                     }
 
                     @Override
@@ -130,7 +132,7 @@ final class HostConnections implements HostServer.Handler {
                         try {
                             s.shutdownOutput();
                         } catch (IOException e) {
-                            // then it has ended
+                            // already ended
                         }
                     }
                 });

@@ -15,15 +15,18 @@ import java.util.Set;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** The socket that the daemon connects to (docs/APPBRIDGE.md). One thread accepts, one more serves each connection. */
+/**
+ * The socket that the daemon connects to (docs/APPBRIDGE.md). One thread accepts connections, and each connection has
+ * its own thread.
+ */
 final class HostServer implements Closeable {
-    /** Serves connections, each on a thread of its own; it returns at their end. */
+    /** Serves connections, each on a thread of its own; a method returns when its connection ends. */
     interface Handler {
         void events(LocalSocket s, InputStream in) throws IOException, JSONException;
 
         void binds(LocalSocket s, InputStream in) throws IOException;
 
-        /** For the file with that number. */
+        /** Serves the connection for the file with that number. */
         void fetches(LocalSocket s, InputStream in, long id) throws IOException;
     }
 
@@ -60,7 +63,7 @@ final class HostServer implements Closeable {
             final LocalSocket s;
             try {
                 s = server.accept();
-            } catch (IOException e) { // closed, or too many are open
+            } catch (IOException e) { // closed, or too many connections are open
                 if (isClosed()) {
                     return;
                 }
@@ -87,7 +90,7 @@ final class HostServer implements Closeable {
         return closed;
     }
 
-    /** Whether our own daemon is at the other end. */
+    /** Returns whether our own daemon is at the other end. */
     private static boolean ours(LocalSocket s) {
         try {
             return s.getPeerCredentials().getUid() == Process.myUid();
@@ -109,7 +112,7 @@ final class HostServer implements Closeable {
                 handler.events(s, in);
             }
         } catch (IOException | JSONException e) {
-            // the daemon is gone, or is none; it is started again
+            // the daemon is gone, or this was not the daemon; it is restarted
         } finally {
             synchronized (this) {
                 open.remove(s);
@@ -118,7 +121,7 @@ final class HostServer implements Closeable {
         }
     }
 
-    /** Reads the first line and no byte more: descriptors come with what follows. */
+    /** Reads the first line and no byte more: descriptors arrive with what follows. */
     private static String hello(InputStream in) throws IOException {
         StringBuilder b = new StringBuilder();
         for (int c = in.read(); c != '\n'; c = in.read()) {
@@ -139,20 +142,20 @@ final class HostServer implements Closeable {
             }
         }
         try {
-            // accept does not notice that its descriptor is closed, but that it is shut down.
+            // accept notices a shutdown of its descriptor, but not a close.
             android.system.Os.shutdown(bound.getFileDescriptor(), android.system.OsConstants.SHUT_RDWR);
             server.close();
             bound.close();
         } catch (IOException | android.system.ErrnoException e) {
-            // the thread that accepts ends with the process at the latest
+            // the accepting thread ends with the process at the latest
         }
     }
 
     private static void close(LocalSocket s) {
         try {
-            s.shutdownInput(); // close alone wakes no reader
+            s.shutdownInput(); // close alone does not wake a reader
         } catch (IOException e) {
-            // it has ended
+            // already ended
         }
         try {
             s.close();
@@ -161,12 +164,12 @@ final class HostServer implements Closeable {
         }
     }
 
-    /** Closes a descriptor that came with a message. */
+    /** Closes a descriptor that arrived with a message. */
     static void close(FileDescriptor fd) {
         try {
             android.system.Os.close(fd);
         } catch (android.system.ErrnoException e) {
-            // it was none
+            // not a valid descriptor
         }
     }
 }

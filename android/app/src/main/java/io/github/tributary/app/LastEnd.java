@@ -10,7 +10,7 @@ import android.provider.Settings.Global;
 import io.github.tributary.R;
 import java.util.List;
 
-/** What ended the process before this one, if it should have gone on. */
+/** What ended the process before this one, if it should have kept running. */
 final class LastEnd {
     private LastEnd() {}
 
@@ -19,7 +19,10 @@ final class LastEnd {
         new Settings(context).setBegan(boots(context), System.currentTimeMillis());
     }
 
-    /** A line about a process that was killed while the proxy ran; "" = none was. For the start of a process. */
+    /**
+     * Returns a line about a process that was killed while the proxy ran; "" = none was. Call it when the process
+     * starts.
+     */
     static String line(Context context) {
         Settings settings = new Settings(context);
         if (!settings.run() || settings.beganBoot() != boots(context) || updated(context, settings.beganMillis())) {
@@ -36,7 +39,7 @@ final class LastEnd {
     private static boolean updated(Context context, long began) {
         try {
             return context.getPackageManager().getPackageInfo(context.getPackageName(), 0).lastUpdateTime > began;
-        } catch (PackageManager.NameNotFoundException e) { // it is this app
+        } catch (PackageManager.NameNotFoundException e) { // cannot happen: it is this app
             return false;
         }
     }

@@ -21,12 +21,15 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 
-/** Watches the networks, and asks for mobile data. Everything happens on one handler's thread, its methods included. */
+/**
+ * Watches the networks, and requests mobile data. Everything runs on one handler's thread, including calls of its
+ * methods.
+ */
 final class LinkWatcher {
-    private static final int SATELLITE = 10; // NetworkCapabilities.TRANSPORT_SATELLITE, of Android 15
-    private static final long TEST_MILLIS = 15_000; // the system waits 10 s for its page
+    private static final int SATELLITE = 10; // NetworkCapabilities.TRANSPORT_SATELLITE of Android 15
+    private static final long TEST_MILLIS = 15_000; // the system waits 10 s for its test page
 
-    /** Hears of the networks there are now. */
+    /** Hears of the networks present. */
     interface Listener {
         void networks(List<Net> all);
     }
@@ -39,9 +42,9 @@ final class LinkWatcher {
     private final Callback watching = new Callback();
     private final Settling settling = new Settling();
     private Callback mobile; // the request for mobile data; null = none
-    private boolean roaming; // mobile may be of a foreign network
+    private boolean roaming; // mobile may be roaming
 
-    /** Networks are told which there are. */
+    /** networks is told which networks are present. */
     LinkWatcher(ConnectivityManager manager, NetworkHost networks, Handler handler, Listener listener) {
         this.manager = manager;
         this.networks = networks;
@@ -66,7 +69,7 @@ final class LinkWatcher {
         manager.unregisterNetworkCallback(watching);
     }
 
-    /** Has the system bring mobile data up beside Wi-Fi, also while roaming, or lets it go. */
+    /** Makes the system bring mobile data up beside Wi-Fi, also while roaming if alsoRoaming, or releases it. */
     void request(boolean wanted, boolean alsoRoaming) {
         if (mobile != null && (!wanted || roaming != alsoRoaming)) {
             manager.unregisterNetworkCallback(mobile);
@@ -81,15 +84,15 @@ final class LinkWatcher {
                 new NetworkRequest.Builder()
                         .addTransportType(NetworkCapabilities.TRANSPORT_CELLULAR)
                         .addCapability(NetworkCapabilities.NET_CAPABILITY_INTERNET);
-        if (!roaming && Build.VERSION.SDK_INT >= 28) { // before, it is not offered when it comes
+        if (!roaming && Build.VERSION.SDK_INT >= 28) { // Android 8 would not offer the network then
             cellular.addCapability(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
         }
         manager.requestNetwork(cellular.build(), mobile, handler);
     }
 
     /**
-     * The system's default network. It is told of only when the system's test has had the time to find a login page: until then
-     * one that does not lead out looks like one that the user has accepted.
+     * The system's default network. It is reported only after the system's test has had time to find a login page:
+     * until then a network that does not lead to the internet looks like one that the user accepted.
      */
     private final class Settling extends ConnectivityManager.NetworkCallback implements Runnable {
         private Network now;
@@ -123,7 +126,7 @@ final class LinkWatcher {
         }
     }
 
-    /** The same for both requests: what two callbacks tell of one network is the same. */
+    /** One class for both requests: two callbacks report the same about one network. */
     private final class Callback extends ConnectivityManager.NetworkCallback {
         @Override
         public void onAvailable(Network network) {
@@ -184,7 +187,7 @@ final class LinkWatcher {
         return all;
     }
 
-    @SuppressWarnings("deprecation") // before Android 9 there was no other
+    @SuppressWarnings("deprecation") // the only way before Android 9
     private boolean roams(Network network, NetworkCapabilities c) {
         if (Build.VERSION.SDK_INT >= 28) {
             return !c.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
@@ -208,7 +211,7 @@ final class LinkWatcher {
         return p != null && ProxyService.LISTEN.equals(p.getHost() + ":" + p.getPort());
     }
 
-    /** An address without the scope that Java writes behind it. */
+    /** Returns an address without the scope that Java appends to it. */
     static String text(InetAddress a) {
         String s = a.getHostAddress();
         int scope = s.indexOf('%');

@@ -20,7 +20,10 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** Shows what the daemon has written, and has another app send that if the user wants: nothing is sent by itself. */
+/**
+ * Shows the daemon's log and the facts about the phone, and passes them to another app if the user wants that: nothing
+ * is sent by itself.
+ */
 public final class LogActivity extends Activity {
     private static final String TEXT = "text";
 
@@ -28,7 +31,7 @@ public final class LogActivity extends Activity {
     protected void onCreate(Bundle state) {
         super.onCreate(state);
         setContentView(R.layout.log);
-        final String text = state == null ? report() : state.getString(TEXT); // what is sent is what was read
+        final String text = state == null ? report() : state.getString(TEXT); // the user sends what was shown
         ((TextView) findViewById(R.id.log)).setText(text);
         findViewById(R.id.send)
                 .setOnClickListener(
@@ -56,7 +59,7 @@ public final class LogActivity extends Activity {
         return Report.of(facts(), Report.before(log), log);
     }
 
-    /** In English, as the log is. */
+    /** Returns the facts in English, like the log. */
     private List<String> facts() {
         MobilePolicy policy = new Settings(this).policy();
         List<String> facts = new ArrayList<String>();
@@ -68,7 +71,7 @@ public final class LogActivity extends Activity {
         facts.add("mobile data of other apps " + AppsChoice.access(this, new Settings(this)).choice);
         Status status = ProxyService.status();
         for (RelayState.Lane lane : status == null || status.relay == null ? Collections.<RelayState.Lane>emptyList() : status.relay.lanes) {
-            facts.add("relay over " + lane.link + ": " + (lane.up ? "connected" : lane.code)); // its name is the user's
+            facts.add("relay over " + lane.link + ": " + (lane.up ? "connected" : lane.code)); // its name is private
         }
         for (LinkRow row : ProxyService.links()) {
             String used = row.link == null ? "" : (", " + row.link.state + " " + row.link.reason).trim();
@@ -77,11 +80,11 @@ public final class LogActivity extends Activity {
         return facts;
     }
 
-    /** Of this app. */
+    /** Returns the version of this app. */
     static String version(Context context) {
         try {
             return context.getPackageManager().getPackageInfo(context.getPackageName(), 0).versionName;
-        } catch (PackageManager.NameNotFoundException e) { // it runs
+        } catch (PackageManager.NameNotFoundException e) { // cannot happen: it is this app
             throw new IllegalStateException(e);
         }
     }

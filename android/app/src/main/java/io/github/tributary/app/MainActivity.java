@@ -19,9 +19,9 @@ import android.widget.TextView;
 import io.github.tributary.R;
 import io.github.tributary.core.Status;
 
-/** The one screen: start and stop, what runs, what mobile data may be used for, and how apps come to use the proxy. */
+/** The main screen: start and stop, what runs, what mobile data may be used for, and how apps find the proxy. */
 public final class MainActivity extends Activity {
-    /** The manifest's other name of the screen, by which it also starts the proxy. Other apps cannot use that name. */
+    /** The manifest's alias for the screen that also starts the proxy. Other apps cannot use that name. */
     private static final String START = "io.github.tributary.app.StartActivity";
 
     private static final String REMOVE = "io.github.tributary.REMOVE";
@@ -50,7 +50,7 @@ public final class MainActivity extends Activity {
         return new Intent().setClassName(context, START);
     }
 
-    /** Opens the screen with the question whether a download is to be deleted. */
+    /** Opens the screen and asks whether to delete a download. */
     static PendingIntent removing(Context context, int id) {
         Intent intent = new Intent(context, MainActivity.class).setAction(REMOVE).putExtra(DownloadReceiver.ID, id);
         return PendingIntent.getActivity(context, id, intent, PendingIntent.FLAG_IMMUTABLE | PendingIntent.FLAG_UPDATE_CURRENT);
@@ -125,22 +125,22 @@ public final class MainActivity extends Activity {
         super.onResume();
         boolean asked = START.equals(getIntent().getComponent().getClassName());
         if (asked) {
-            setIntent(new Intent(this, MainActivity.class)); // once
+            setIntent(new Intent(this, MainActivity.class)); // only once
         }
-        if ((asked || settings.run()) && !ProxyService.runs()) { // the system ended it, and lets it start here
+        if ((asked || settings.run()) && !ProxyService.runs()) { // the system ended it, and allows a start here
             ProxyService.start(this);
         }
         if (asked || ProxyService.runs()) {
             askAboutMobileData();
         }
-        mobile.show(); // the first run, or a notification, may have changed it
+        mobile.show(); // the first run or a notification may have changed it
         downloads.resume();
         Downloads.Entry e = App.downloads(this).get(getIntent().getIntExtra(DownloadReceiver.ID, 0));
         if (e != null && REMOVE.equals(getIntent().getAction())) {
-            setIntent(new Intent(this, MainActivity.class)); // once
-            downloads.ask(e); // also if nothing is lost: any app can send this
+            setIntent(new Intent(this, MainActivity.class)); // only once
+            downloads.ask(e); // also if nothing would be lost: any app can send this
         }
-        App.downloads(this).resumeInterrupted(); // the system lets the daemon start here
+        App.downloads(this).resumeInterrupted(); // the system allows the daemon to start here
         refresh();
     }
 
@@ -176,12 +176,12 @@ public final class MainActivity extends Activity {
         refresh();
     }
 
-    /** Something could use mobile data from now on. */
+    /** Asks about mobile data, which could be used from now on. */
     void askAboutMobileData() {
         mobile.consent().first();
     }
 
-    /** It runs without, too. */
+    /** Asks for notifications; the proxy also runs without them. */
     void askForNotifications() {
         if (Build.VERSION.SDK_INT >= 33
                 && checkSelfPermission(Manifest.permission.POST_NOTIFICATIONS) != PackageManager.PERMISSION_GRANTED) {
@@ -193,7 +193,7 @@ public final class MainActivity extends Activity {
     public void onRequestPermissionsResult(int request, String[] permissions, int[] results) {
         super.onRequestPermissionsResult(request, permissions, results);
         if (request == StoragePermission.REQUEST) {
-            downloads.begin(); // whatever the answer is
+            downloads.begin(); // whatever the answer
         }
     }
 
@@ -225,7 +225,7 @@ public final class MainActivity extends Activity {
         set(this, R.id.apps, getString(R.string.apps_now, AppsChoice.name(this, AppsChoice.access(this, settings).choice)));
     }
 
-    /** Sets a text if it is another: the screen reader says each one. */
+    /** Sets a text if it has changed: the screen reader reads each one aloud. */
     static void set(Activity screen, int id, String text) {
         TextView v = (TextView) screen.findViewById(id);
         if (!text.contentEquals(v.getText())) {

@@ -34,7 +34,7 @@ final class MobileChoice {
                         });
     }
 
-    /** The questions, for others who ask them. */
+    /** Returns the questions, for other parts of the screen. */
     MobileConsent consent() {
         return consent;
     }
@@ -55,7 +55,7 @@ final class MobileChoice {
                             }
                         });
         screen.findViewById(R.id.roaming)
-                .setOnClickListener( // not its state, which the system restores
+                .setOnClickListener( // not on a change of state: the system restores that
                         new View.OnClickListener() {
                             @Override
                             public void onClick(View v) {
@@ -79,7 +79,7 @@ final class MobileChoice {
         return bytes == 0 ? "" : String.valueOf(bytes / MB);
     }
 
-    /** Has a number taken on when it is complete. */
+    /** Applies a number when its input is complete. */
     private void bind(int id, String text) {
         EditText number = (EditText) screen.findViewById(id);
         number.setText(text);
@@ -97,7 +97,7 @@ final class MobileChoice {
                     @Override
                     public boolean onEditorAction(TextView v, int action, KeyEvent key) {
                         save();
-                        return false; // the keyboard goes, as always
+                        return false; // the keyboard closes as usual
                     }
                 });
     }
@@ -132,7 +132,7 @@ final class MobileChoice {
         ((CheckBox) screen.findViewById(R.id.in_battery_saver)).setChecked(settings.inBatterySaver());
     }
 
-    /** Takes the limits on: not at every key, since half a number is another limit. */
+    /** Applies the limits; not at every key press, since half a number is another limit. */
     void save() {
         Limits old = settings.policy().limits;
         long day = number(R.id.first_day);

@@ -8,14 +8,14 @@ import android.content.pm.PackageManager;
 import io.github.tributary.R;
 import io.github.tributary.core.MobilePolicy;
 
-/** The questions that come before networks are used which may cost money. */
+/** The questions asked before networks that may cost money are used. */
 final class MobileConsent implements NetworkRows.Consent {
     private final Activity screen;
     private final Settings settings;
     private final Runnable answered;
     private boolean asked; // by first
 
-    /** Answered runs after each question, whatever the answer. */
+    /** answered runs after each question, whatever the answer. */
     MobileConsent(Activity screen, Settings settings, Runnable answered) {
         this.screen = screen;
         this.settings = settings;
@@ -33,14 +33,15 @@ final class MobileConsent implements NetworkRows.Consent {
         answered.run();
     }
 
-    /** Whether there is mobile data of which the user has not said if it may be used. */
+    /** Returns whether the phone has mobile data and the user has not yet said whether it may be used. */
     static boolean due(Context context, Settings settings) {
         return !settings.mobileAnswered() && context.getPackageManager().hasSystemFeature(PackageManager.FEATURE_TELEPHONY);
     }
 
     /**
-     * Asks whether mobile data may be used, now that something could use it, if the user has not said so yet. Once: who gives no answer is
-     * asked by the next screen. Nothing waits for the answer; until it comes, nothing is spent. False = it is not asked.
+     * Asks whether mobile data may be used, now that something could use it, unless the user has already said so. It
+     * asks once; without an answer, the next screen asks. Nothing waits for the answer, and nothing is spent before it.
+     * Returns false if it does not ask.
      */
     boolean first() {
         if (asked || !due(screen, settings)) {
@@ -51,7 +52,7 @@ final class MobileConsent implements NetworkRows.Consent {
         return true;
     }
 
-    /** Sets a mode that may cost money, after a question if the user has not agreed yet. */
+    /** Sets a mode that may cost money, after a question if the user has not yet agreed. */
     void use(final MobilePolicy.Mode mode) {
         if (settings.policy().consent) {
             settings.setMode(mode);
@@ -125,7 +126,7 @@ final class MobileConsent implements NetworkRows.Consent {
                             }
                         })
                 .show();
-        // A window that another app lays over the question must not borrow the user's finger.
+        // A window that another app draws over the question must not capture the user's tap.
         dialog.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
     }
 }

@@ -27,17 +27,20 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** What the daemon cannot do itself: bind sockets to networks and look names up over them. Safe for concurrent use. */
+/**
+ * Does what the daemon cannot do itself: binds sockets to networks and looks up names over them. Safe for concurrent
+ * use.
+ */
 final class NetworkHost implements HostSession.Resolver {
     private static final int NAME_ERROR = 3; // RFC 1035 section 4.1.1
     private static final int NO_ERROR = 0;
     private static final long PATIENCE_SECONDS = 3;
 
-    private final Map<Long, Network> networks = new ConcurrentHashMap<Long, Network>(); // Android 8 finds none by its handle
+    private final Map<Long, Network> networks = new ConcurrentHashMap<Long, Network>(); // Android 8 finds none by handle
 
-    private volatile ConnectivityManager manager; // null = not begun
+    private volatile ConnectivityManager manager; // null = not started
 
-    /** Begins to answer whose a connection is. */
+    /** Starts answering which app owns a connection. */
     void begin(ConnectivityManager m) {
         manager = m;
     }
@@ -51,12 +54,12 @@ final class NetworkHost implements HostSession.Resolver {
         try {
             int uid = m.getConnectionOwnerUid(OsConstants.IPPROTO_TCP, address(local), address(remote));
             return uid == Process.INVALID_UID ? HostSession.NOBODY : uid;
-        } catch (SecurityException e) { // this app's VPN is not on
+        } catch (SecurityException e) { // this app's VPN is off
             return HostSession.NOBODY;
         }
     }
 
-    /** Takes "address:port" apart. The address is a number: nobody is asked for it. */
+    /** Parses "address:port". The address is numeric, so no lookup takes place. */
     static InetSocketAddress address(String s) throws UnknownHostException {
         int colon = s.lastIndexOf(':');
         return new InetSocketAddress(InetAddress.getByName(s.substring(0, colon)), Integer.parseInt(s.substring(colon + 1)));
@@ -81,7 +84,7 @@ final class NetworkHost implements HostSession.Resolver {
             for (InetAddress a : n.getAllByName(name)) {
                 addrs.add(LinkWatcher.text(a));
             }
-        } catch (UnknownHostException e) { // of whatever kind
+        } catch (UnknownHostException e) { // whatever its cause
             if (Build.VERSION.SDK_INT >= 29 && !missing(n, name)) {
                 throw e;
             }
@@ -90,7 +93,10 @@ final class NetworkHost implements HostSession.Resolver {
         return addrs;
     }
 
-    /** Whether the servers say that there is no such name. Whoever does not answer is at fault, not the name. */
+    /**
+     * Returns whether the servers report that there is no such name. A server that does not answer says nothing about
+     * the name.
+     */
     @TargetApi(29)
     private static boolean missing(Network n, String name) throws InterruptedException {
         final CountDownLatch told = new CountDownLatch(1);

@@ -25,9 +25,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The rows of the networks: how fast each is, what is done with it, and what to do if it is not used. */
+/** The rows of the networks: how fast each one is, what is done with it, and what the user can do if it is not used. */
 final class NetworkRows {
-    /** Asks the user for what Tributary may not do yet. */
+    /** Asks the user for permissions that Tributary does not have yet. */
     interface Consent {
         void mobileData();
 
@@ -48,7 +48,7 @@ final class NetworkRows {
         this.consent = consent;
     }
 
-    /** Shows what is so now. Returns whether there is a row. */
+    /** Shows the current state. Returns whether there is a row. */
     boolean show() {
         List<LinkRow> rows = ProxyService.links();
         Status status = ProxyService.status();
@@ -114,7 +114,7 @@ final class NetworkRows {
         }
     }
 
-    /** What the button of a row does. */
+    /** The action of a row's button. */
     private abstract static class Step implements View.OnClickListener {
         final int label;
 
@@ -129,7 +129,7 @@ final class NetworkRows {
             public void onClick(View v) {
                 try {
                     screen.startActivity(place);
-                } catch (ActivityNotFoundException e) { // not every maker has each screen
+                } catch (ActivityNotFoundException e) { // not every phone has each screen
                     screen.startActivity(new Intent(Settings.ACTION_SETTINGS));
                 }
             }
@@ -140,7 +140,7 @@ final class NetworkRows {
         return new Intent(action, Uri.fromParts("package", screen.getPackageName(), null));
     }
 
-    /** Where mobile data and airplane mode are switched. */
+    /** Returns the screen where mobile data and airplane mode are switched. */
     private static Intent internet() {
         return new Intent(Build.VERSION.SDK_INT >= 29 ? Settings.Panel.ACTION_INTERNET_CONNECTIVITY : Settings.ACTION_WIRELESS_SETTINGS);
     }

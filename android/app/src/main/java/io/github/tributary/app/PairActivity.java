@@ -11,11 +11,11 @@ import io.github.tributary.R;
 import io.github.tributary.core.Invitation;
 
 /**
- * Takes the link of a relay that the camera, another app or a web page opens, and pairs if the user wants that. Anybody can open it with
- * any link, so it always asks: the connections of other apps go to that server.
+ * Takes a relay's link that the camera, another app or a web page opens, and pairs if the user wants that. Anybody can
+ * open it with any link, so it always asks: the connections of other apps will go to that server.
  */
 public final class PairActivity extends Activity {
-    /** Asks about a link, or says that it is none. */
+    /** Opens a question about a link, or a message that it is not valid. */
     static Intent asking(Context context, CharSequence link) {
         return new Intent(context, PairActivity.class).putExtra(Intent.EXTRA_TEXT, link);
     }
@@ -55,7 +55,7 @@ public final class PairActivity extends Activity {
                                     @Override
                                     public void onClick(DialogInterface dialog, int which) {
                                         App.relays(PairActivity.this).pair(i);
-                                        startActivity( // in its own task: that says how it goes, and this one is nowhere to be seen again
+                                        startActivity( // in its own task, which shows the progress; this one is gone
                                                 new Intent(PairActivity.this, MainActivity.class).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
                                     }
                                 })
@@ -64,12 +64,12 @@ public final class PairActivity extends Activity {
                                 new DialogInterface.OnDismissListener() {
                                     @Override
                                     public void onDismiss(DialogInterface dialog) {
-                                        setIntent(new Intent()); // nothing keeps the secret
+                                        setIntent(new Intent()); // the secret is not kept
                                         finish();
                                     }
                                 })
                         .show();
-        // A window that another app lays over the question must not borrow the user's finger.
+        // A window that another app draws over the question must not capture the user's tap.
         dialog.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
     }
 }

@@ -6,7 +6,7 @@ import android.provider.Settings;
 import android.telephony.TelephonyManager;
 import io.github.tributary.core.MobileRow;
 
-/** What the phone says of mobile data beside its networks. */
+/** What the phone reports about mobile data, apart from its networks. */
 final class Phone {
     private Phone() {}
 
@@ -20,7 +20,7 @@ final class Phone {
     private static boolean data(TelephonyManager manager) {
         try {
             return manager.isDataEnabled();
-        } catch (SecurityException | UnsupportedOperationException e) { // a maker's, or no modem: it may be on
+        } catch (SecurityException | UnsupportedOperationException e) { // restricted, or no modem: it may be on
             return true;
         }
     }

@@ -25,7 +25,7 @@ final class ProxyNotification {
                 new NotificationChannel(CHANNEL, c.getString(R.string.channel), NotificationManager.IMPORTANCE_LOW));
     }
 
-    /** Status null = the daemon has said nothing yet; trouble "" = there is none. */
+    /** status null = the daemon has not reported yet; trouble "" = none. */
     static Notification of(Context c, Status status, List<LinkRow> links, String trouble) {
         PendingIntent open = PendingIntent.getActivity(c, 0, new Intent(c, MainActivity.class), PendingIntent.FLAG_IMMUTABLE);
         PendingIntent stop =
@@ -44,7 +44,7 @@ final class ProxyNotification {
                 .build();
     }
 
-    /** That the proxy should run, and the system does not let it start by itself. */
+    /** Shows that the proxy should run but the system does not let it start by itself. */
     static void ended(Context c) {
         channel(c);
         PendingIntent start = PendingIntent.getActivity(c, 2, MainActivity.starting(c), PendingIntent.FLAG_IMMUTABLE);
@@ -59,7 +59,7 @@ final class ProxyNotification {
                                 .build());
     }
 
-    /** The proxy runs again. */
+    /** Removes that notification, since the proxy runs again. */
     static void runs(Context c) {
         manager(c).cancel(ENDED);
     }
@@ -68,7 +68,7 @@ final class ProxyNotification {
         return (NotificationManager) c.getSystemService(Context.NOTIFICATION_SERVICE);
     }
 
-    /** That most of a limit is used; each name is warned of by its own. */
+    /** Warns that most of a limit is used; each name has its own warning. */
     static void warn(Context c, String name, Status.Quota q) {
         manager(c).createNotificationChannel(
                 new NotificationChannel(WARNINGS, c.getString(R.string.channel_warnings), NotificationManager.IMPORTANCE_DEFAULT));
@@ -96,7 +96,7 @@ final class ProxyNotification {
                 c.getResources().getQuantityString(R.plurals.downloads_running, status.transfers, status.transfers));
     }
 
-    /** A line for each network that is used, each beginning with a line feed. */
+    /** Returns a line for each network in use, each starting with a line feed. */
     private static String details(Context c, Status status, List<LinkRow> links) {
         StringBuilder b = new StringBuilder();
         for (LinkRow row : links) {

@@ -42,14 +42,14 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Keeps the daemon running in the foreground, with the networks that the user allows, and tells apps of it. The main thread
- * owns all fields; others post to it.
+ * Keeps the daemon running in the foreground, with the networks that the user allows, and announces the proxy to apps.
+ * The main thread owns all fields; other threads post to it.
  */
 public class ProxyService extends Service {
     /** Where apps find the proxy. */
     static final String LISTEN = "127.0.0.1:8080";
 
-    /** Where players find what is downloaded for them. */
+    /** Where players find the objects downloaded for them. */
     static final String GATEWAY = "127.0.0.1:8081";
 
     static final String STOP = "io.github.tributary.STOP";
@@ -60,7 +60,7 @@ public class ProxyService extends Service {
     static final int NOTIFICATION = 1;
     private static final int PORT_IN_USE = 3; // exit code
 
-    /** What the screen shows; null while nothing runs. Of the main thread. */
+    /** The service that the screen shows; null while nothing runs. Owned by the main thread. */
     private static ProxyService running;
 
     private final Handler main = new Handler(Looper.getMainLooper());
@@ -68,20 +68,20 @@ public class ProxyService extends Service {
 
     private Settings settings;
     private LinkWatcher watcher;
-    private Daemon daemon; // null = it has not begun
+    private Daemon daemon; // null = not started
     private Awake awake;
     private Announcer announcer;
-    private HostSession session; // with the daemon that runs; null = none
+    private HostSession session; // with the running daemon; null = none
     private List<Net> present = Collections.emptyList();
-    private Offer offer; // of the networks there are; null = it has not begun
+    private Offer offer; // of the networks present; null = not started
     private Set<String> silent = Collections.emptySet(); // names of networks that bring nothing
-    private boolean wanted; // mobile data, by the daemon
-    private long askedMillis; // since when the system is asked for mobile data; 0 = it is not
+    private boolean wanted; // whether the daemon wants mobile data
+    private long askedMillis; // when mobile data was requested; 0 = it was not
     private final RateHistory history = new RateHistory();
-    private Status status; // null = the daemon has said nothing yet: it may not listen
-    private boolean online; // there is a network to use
-    private boolean free; // there is one that costs nothing
-    private boolean planned; // the system looks after it
+    private Status status; // null = no report from the daemon yet: it may not listen
+    private boolean online; // a network is usable
+    private boolean free; // a network that costs nothing is usable
+    private boolean planned; // the system keeps it running
     private int lastStart;
     private String trouble = "";
 
@@ -90,7 +90,7 @@ public class ProxyService extends Service {
                 @Override
                 public void onSharedPreferenceChanged(SharedPreferences prefs, String key) {
                     if (Settings.GATEWAY.equals(key) && session != null) {
-                        session.gateway(settings.gatewayToken()); // the one before opens nothing any more
+                        session.gateway(settings.gatewayToken()); // the old one no longer works
                     }
                     offer();
                 }
@@ -109,13 +109,16 @@ public class ProxyService extends Service {
                 @Override
                 public void changed(Downloads.Entry e) {
                     if (e.state().phase == DownloadState.Phase.WAITING && running == ProxyService.this) {
-                        awake.hold(); // or it waits until somebody looks at the phone
+                        awake.hold(); // else it waits until the phone is used
                     }
                     release();
                 }
             };
 
-    /** Starts it as the user wishes: until stop. False = the system does not let an app start by itself here. */
+    /**
+     * Starts it at the user's request, until stop. Returns false if the system does not let an app start by itself at
+     * this point.
+     */
     static boolean start(Context context) {
         try {
             context.startForegroundService(new Intent(context, ProxyService.class).setAction(START));
@@ -137,12 +140,12 @@ public class ProxyService extends Service {
     static void hold(Context context) {
         try {
             context.startForegroundService(new Intent(context, ProxyService.class).setAction(HOLD));
-        } catch (IllegalStateException e) { // the downloads try again, and fail in the end
+        } catch (IllegalStateException e) { // the downloads retry, and fail in the end
             Log.w(TAG, "not started", e);
         }
     }
 
-    /** Whether it runs, whoever wanted it. */
+    /** Returns whether it runs, whoever started it. */
     static boolean runs() {
         return running != null;
     }
@@ -156,12 +159,12 @@ public class ProxyService extends Service {
         return false;
     }
 
-    /** Whether there are networks to use, and all of them may cost money. */
+    /** Returns whether there are usable networks, and all of them may cost money. */
     static boolean allCost() {
         return running != null && running.online && !running.free;
     }
 
-    /** The networks there are; empty while it does not run. */
+    /** Returns the networks present; empty while it does not run. */
     static List<LinkRow> links() {
         ProxyService s = running;
         if (s == null) {
@@ -170,12 +173,12 @@ public class ProxyService extends Service {
         return LinkRow.rows(s.offer, s.status);
     }
 
-    /** The rate of each network lately; null while the daemon has not said anything. */
+    /** Returns the recent rate of each network; null while the daemon has not reported anything. */
     static RateHistory rates() {
         return running == null || running.status == null ? null : running.history;
     }
 
-    /** What there is to say of mobile data without a network; NONE while it does not run. */
+    /** Returns what to show about mobile data without a network; NONE while it does not run. */
     static MobileRow mobile() {
         ProxyService s = running;
         if (s == null || s.offer == null) {
@@ -186,12 +189,12 @@ public class ProxyService extends Service {
         return MobileRow.of(s.offer, s.settings.policy(), Phone.now(s), s.saving(), spent, s.askedMillis, SystemClock.elapsedRealtime());
     }
 
-    /** What the daemon has said last; null = it has said nothing yet, or does not run. */
+    /** Returns the daemon's last status; null = none yet, or it does not run. */
     static Status status() {
         return running == null ? null : running.status;
     }
 
-    /** Why it does not run as it should; "" = it does. */
+    /** Returns why it does not run as it should; "" = it does. */
     static String trouble() {
         if (running == null) {
             return "";
@@ -206,7 +209,7 @@ public class ProxyService extends Service {
     }
 
     @Override
-    public IBinder onBind(Intent intent) { // a job, which may not bring it to the foreground but keeps the process
+    public IBinder onBind(Intent intent) { // by a job, which may not bring it to the foreground but keeps the process
         settings = new Settings(this);
         if (daemon == null) {
             begin();
@@ -240,13 +243,13 @@ public class ProxyService extends Service {
             begin();
         }
         release();
-        return settings.run() ? START_STICKY : START_NOT_STICKY; // after a kill it comes back if the user wants that
+        return settings.run() ? START_STICKY : START_NOT_STICKY; // after a kill it restarts if the user wants that
     }
 
-    /** Ends it unless the user has started it, or downloads need it. */
+    /** Stops it unless the user started it, or downloads need it. */
     private void release() {
         if (!settings.run() && !App.downloads(this).active() && !App.relays(this).busy()) {
-            stopSelf(lastStart); // of no effect if another start is on its way
+            stopSelf(lastStart); // has no effect if another start is pending
         }
     }
 
@@ -284,12 +287,12 @@ public class ProxyService extends Service {
         offer();
     }
 
-    /** The daemon, for a listener. */
+    /** Returns the daemon, for a listener. */
     Daemon daemon(Daemon.Listener l) {
         return new Daemon(this, networks, main, l);
     }
 
-    /** The VPN that names the proxy to apps. */
+    /** Returns the VPN that names the proxy to apps. */
     Announcer.Bridge bridge() {
         return new Announcer.Bridge() {
             @Override
@@ -308,7 +311,9 @@ public class ProxyService extends Service {
         };
     }
 
-    /** Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps of the proxy. */
+    /**
+     * Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps about the proxy.
+     */
     private void offer() {
         MobilePolicy policy = settings.policy();
         offer = new Offer(present, policy, saving(), resting(), silent);
@@ -330,7 +335,7 @@ public class ProxyService extends Service {
         }
     }
 
-    /** Has the system look after it as long as the user wants it to run. */
+    /** Makes the system restart it for as long as the user wants it to run. */
     private void plan() {
         if (planned == settings.run()) {
             return;
@@ -344,13 +349,16 @@ public class ProxyService extends Service {
         }
     }
 
-    /** Whether the system's Data Saver is on, and the user has not exempted this app. */
+    /** Returns whether the system's Data Saver is on, and the user has not exempted this app. */
     private boolean saving() {
         ConnectivityManager manager = (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE);
         return manager.getRestrictBackgroundStatus() == ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED;
     }
 
-    /** Whether the system's Battery Saver is on, and the user has not allowed mobile data beside Wi-Fi meanwhile. */
+    /**
+     * Returns whether the system's Battery Saver is on, and the user has not allowed mobile data beside Wi-Fi during
+     * that time.
+     */
     private boolean resting() {
         return !settings.inBatterySaver() && ((PowerManager) getSystemService(POWER_SERVICE)).isPowerSaveMode();
     }
@@ -370,7 +378,7 @@ public class ProxyService extends Service {
         settings.setWarned(due.keySet());
     }
 
-    /** There is no daemon to talk with. */
+    /** Called when there is no daemon to talk to. */
     private void gone() {
         App.fetches(this).session(null);
         App.relays(this).session(null);
@@ -399,12 +407,12 @@ public class ProxyService extends Service {
                 Restart.cancel(this);
             }
             daemon.stop(session);
-            ((NotificationManager) getSystemService(NOTIFICATION_SERVICE)).cancel(NOTIFICATION); // if it was not in the foreground
+            ((NotificationManager) getSystemService(NOTIFICATION_SERVICE)).cancel(NOTIFICATION); // if not in the foreground
         }
         super.onDestroy();
     }
 
-    /** Who hears of the daemon, on the main thread. What comes after the end is heard no more. */
+    /** Hears of the daemon, on the main thread. Reports after the end are ignored. */
     private final class Told implements Daemon.Listener {
         @Override
         public void attached(HostSession s) {
@@ -428,7 +436,7 @@ public class ProxyService extends Service {
         public void wanted(boolean cellular) {
             if (running == ProxyService.this) {
                 wanted = cellular;
-                silent = Collections.emptySet(); // what the daemon said is of an earlier transfer
+                silent = Collections.emptySet(); // the daemon's report is about an earlier transfer
                 offer();
             }
         }
@@ -451,7 +459,7 @@ public class ProxyService extends Service {
             boolean changed = !now.equals(silent);
             silent = now;
             status = s;
-            if (first || changed) { // first: it has opened its port
+            if (first || changed) { // first: the daemon has opened its port
                 offer();
             }
             warn(s);
@@ -486,7 +494,7 @@ public class ProxyService extends Service {
         manager.notify(NOTIFICATION, ProxyNotification.of(this, status, links(), trouble()));
     }
 
-    /** False = the system does not let it, as when it is started again at a wrong moment. */
+    /** Returns false if the system does not allow it, such as on a restart at a wrong moment. */
     boolean foreground() {
         Notification n = ProxyNotification.of(this, status, links(), trouble());
         try {

@@ -23,7 +23,7 @@ final class ProxySetting implements GlobalProxy.Setting {
         return new GlobalProxy(ProxyService.LISTEN, new ProxySetting(context), Settings.replacedProxy(context));
     }
 
-    /** Whether the user has given the permission. */
+    /** Returns whether the user has granted the permission. */
     static boolean permitted(Context context) {
         return context.checkSelfPermission(Manifest.permission.WRITE_SECURE_SETTINGS) == PackageManager.PERMISSION_GRANTED;
     }

@@ -19,14 +19,14 @@ public final class ProxyTile extends TileService {
         boolean run = !ProxyService.runs();
         if (!run) {
             ProxyService.stop(this);
-        } else if (!ProxyService.start(this)) { // Android 14 lets no tile do this: the screen may
+        } else if (!ProxyService.start(this)) { // Android 14 does not allow tiles to do this: the screen may
             run = false;
             open(MainActivity.starting(this).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
         }
         show(run);
     }
 
-    @SuppressWarnings("deprecation") // before Android 14 there was no other
+    @SuppressWarnings("deprecation") // the only way before Android 14
     private void open(Intent screen) {
         if (Build.VERSION.SDK_INT >= 34) {
             collapse(screen);

@@ -12,7 +12,9 @@ import io.github.tributary.core.RateHistory;
 import java.util.Collections;
 import java.util.Map;
 
-/** The rates of the last minute, one network upon the other: the top edge is their sum. Time runs in reading direction. */
+/**
+ * The rates of the last minute, with the networks stacked: the top edge is their sum. Time runs in reading direction.
+ */
 public final class RateGraph extends View {
     private final Paint paint = new Paint(Paint.ANTI_ALIAS_FLAG);
     private Map<Net.Kind, long[]> points = Collections.emptyMap();
@@ -21,7 +23,7 @@ public final class RateGraph extends View {
         super(context, attrs);
     }
 
-    /** Shows points of {@link RateHistory#points}, with words for those who do not see them. */
+    /** Shows points of {@link RateHistory#points}, with words for people who cannot see them. */
     void show(Map<Net.Kind, long[]> points, String words) {
         this.points = points;
         if (!words.contentEquals(getContentDescription() == null ? "" : getContentDescription())) {
@@ -30,7 +32,7 @@ public final class RateGraph extends View {
         invalidate();
     }
 
-    /** The color resource that stands for a kind of network. */
+    /** Returns the color resource of a kind of network. */
     static int color(Net.Kind kind) {
         switch (kind) {
             case WIFI:
@@ -42,7 +44,7 @@ public final class RateGraph extends View {
         }
     }
 
-    /** The highest sum, in bytes per second. */
+    /** Returns the highest sum in bytes per second. */
     private long top() {
         long top = 0;
         for (int i = 0; i < RateHistory.SECONDS; i++) {

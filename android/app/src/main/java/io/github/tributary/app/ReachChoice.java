@@ -11,13 +11,13 @@ import android.widget.RadioGroup;
 import io.github.tributary.R;
 import io.github.tributary.core.Reach;
 
-/** The part of the screen about how other apps come to use the proxy. */
+/** The part of the screen about how other apps find the proxy. */
 final class ReachChoice {
     private static final int VPN_REQUEST = 1;
 
     private final Activity screen;
     private final Settings settings;
-    private boolean showing; // what is so, which is no choice
+    private boolean showing; // shows the state, which is not a choice
 
     ReachChoice(Activity screen, Settings settings) {
         this.screen = screen;
@@ -42,10 +42,10 @@ final class ReachChoice {
     private void choose(int id) {
         if (id == R.id.reach_vpn) {
             Intent question = VpnService.prepare(screen);
-            if (question != null) { // the user is asked by the system, once
+            if (question != null) { // the system asks the user, once
                 try {
                     screen.startActivityForResult(question, VPN_REQUEST);
-                } catch (ActivityNotFoundException e) { // a phone without VPNs
+                } catch (ActivityNotFoundException e) { // the phone has no VPNs
                     show();
                 }
                 return;
@@ -57,7 +57,7 @@ final class ReachChoice {
         show();
     }
 
-    /** The system has asked the user. */
+    /** Called when the user has answered the system's question. */
     void answered(int request, int result) {
         if (request != VPN_REQUEST) {
             return;
@@ -68,7 +68,7 @@ final class ReachChoice {
         show();
     }
 
-    /** Shows what is so now: the permission comes, and a VPN goes, without this screen. */
+    /** Shows the current state: the permission can appear, and a VPN can end, without this screen. */
     void show() {
         Reach reach = settings.reach();
         boolean permitted = ProxySetting.permitted(screen);

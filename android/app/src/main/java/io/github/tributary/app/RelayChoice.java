@@ -11,7 +11,7 @@ import io.github.tributary.R;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.Status;
 
-/** The part of the screen about the relay: how it does, and a button to add one or to remove it. */
+/** The part of the screen about the relay: its state, and a button to add or remove one. */
 final class RelayChoice {
     private final Activity screen;
     private final Settings settings;
@@ -45,7 +45,7 @@ final class RelayChoice {
         show();
     }
 
-    /** Shows what is so now. */
+    /** Shows the current state. */
     void show() {
         Status status = ProxyService.status();
         boolean busy = App.relays(screen).busy();
@@ -73,7 +73,7 @@ final class RelayChoice {
                         .setNegativeButton(android.R.string.cancel, null)
                         .show();
         dialog.getButton(DialogInterface.BUTTON_POSITIVE)
-                .setOnClickListener( // which does not close it
+                .setOnClickListener( // without closing the dialog
                         new View.OnClickListener() {
                             @Override
                             public void onClick(View v) {

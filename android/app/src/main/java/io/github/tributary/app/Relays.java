@@ -7,21 +7,21 @@ import io.github.tributary.core.HostSession;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.RelayWish;
 
-/** Has the daemon pair with relays and forget them, and starts it for that. For the main thread. */
+/** Makes the daemon pair with relays and forget them, and starts it if needed. For the main thread. */
 final class Relays {
-    /** Hears that what was wanted is done, or was not. */
+    /** Hears that a wish was fulfilled, or failed. */
     interface Listener {
         void changed();
     }
 
-    /** For a daemon to start, to find a network, and to reach the relay. */
+    /** Time for a daemon to start, to find a network, and to reach the relay. */
     private static final long PATIENCE_MILLIS = 60_000;
 
     private final Context context;
     private final Settings settings;
     private final Handler main = new Handler(Looper.getMainLooper());
     private final RelayWish wish = new RelayWish();
-    private HostSession session; // with the daemon that runs; null = none
+    private HostSession session; // with the running daemon; null = none
     private Listener listener; // null = none
 
     private final Runnable expire =
@@ -48,12 +48,12 @@ final class Relays {
         }
     }
 
-    /** Whether the daemon is needed. */
+    /** Returns whether the daemon is needed. */
     boolean busy() {
         return wish.open();
     }
 
-    /** How the last wish ended, see {@link RelayWish}; null = none has. */
+    /** Returns the result of the last wish, see {@link RelayWish}; null = none has ended. */
     String end() {
         return wish.end();
     }
@@ -78,7 +78,7 @@ final class Relays {
         changed();
     }
 
-    /** Talks with another daemon; null = there is none. */
+    /** Switches to another daemon; null = none. */
     void session(HostSession s) {
         session = s;
         if (s != null) {
@@ -86,7 +86,7 @@ final class Relays {
         }
     }
 
-    /** The daemon has answered. */
+    /** Called when the daemon has answered. */
     void answered(long id, String address, String code) {
         boolean pairing = wish.pairs();
         String key = wish.key();

@@ -9,12 +9,12 @@ import android.content.Context;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Has the system begin the process again now and then, while the proxy should run: if it was killed and the system does not
- * bring it back, apps stay offline as long as the system names a proxy that is not there, which {@link App} takes back.
+ * Makes the system start the process again from time to time while the proxy should run: if the process was killed and
+ * the system does not restart it, apps stay offline while the system names an absent proxy. {@link App} undoes that.
  */
 public final class Restart extends JobService {
     private static final int ID = 1;
-    private static final long PERIOD_MILLIS = TimeUnit.MINUTES.toMillis(15); // the system takes no shorter one
+    private static final long PERIOD_MILLIS = TimeUnit.MINUTES.toMillis(15); // the system accepts no shorter one
 
     static void plan(Context context) {
         JobScheduler jobs = (JobScheduler) context.getSystemService(Context.JOB_SCHEDULER_SERVICE);
@@ -32,7 +32,7 @@ public final class Restart extends JobService {
         } else if (!ProxyService.runs() && !ProxyService.start(this)) { // Android 12 does not let it start by itself
             ProxyNotification.ended(this);
         }
-        return false; // it is done
+        return false; // no work is left
     }
 
     @Override

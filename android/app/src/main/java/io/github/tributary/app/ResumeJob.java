@@ -15,8 +15,8 @@ import java.util.Collections;
 
 /**
  * Resumes downloads when there is a network. It binds the service, which may not come to the foreground by itself since
- * Android 12, and lasts as long as any download is active. A job that the user began (Android 14) has no limit of time; another
- * is stopped after some minutes, and comes again.
+ * Android 12, and lasts while any download is active. A job that the user started (Android 14) has no time limit; other
+ * jobs are stopped after some minutes and run again later.
  */
 public class ResumeJob extends JobService {
     private final ServiceConnection connection =
@@ -40,19 +40,19 @@ public class ResumeJob extends JobService {
                 }
             };
 
-    private JobParameters params; // of the job that runs; null = none
+    private JobParameters params; // of the running job; null = none
 
-    /** The downloads of this process. */
+    /** Returns the downloads of this process. */
     Downloads all() {
         return App.downloads(this);
     }
 
-    /** The job is over; again = it is to come back later. */
+    /** Ends the job; again = it should run again later. */
     void finished(JobParameters job, boolean again) {
         jobFinished(job, again);
     }
 
-    /** Gives the job its notification: that of the service, which takes it away. */
+    /** Gives the job its notification: that of the service, which removes it. */
     @TargetApi(34)
     void show(JobParameters job, Notification n) {
         setNotification(job, ProxyService.NOTIFICATION, n, JobService.JOB_END_NOTIFICATION_POLICY_DETACH);

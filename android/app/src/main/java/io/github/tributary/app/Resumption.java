@@ -10,8 +10,8 @@ import android.os.PersistableBundle;
 import android.util.Log;
 
 /**
- * Has the system go on with downloads by {@link ResumeJob}, as long as any is left: also when the process was killed, and
- * after a restart of the phone. For the main thread.
+ * Makes the system resume downloads by {@link ResumeJob} while any is left, even after the process was killed or the
+ * phone restarted. For the main thread.
  */
 final class Resumption implements Downloads.Listener, SharedPreferences.OnSharedPreferenceChangeListener {
     static final int JOB = 2;
@@ -73,7 +73,7 @@ final class Resumption implements Downloads.Listener, SharedPreferences.OnShared
                 .setExtras(extras);
     }
 
-    /** False = the system does not take it: one that the user began only while the app is seen. */
+    /** Returns false if the system rejects it: a job that the user starts needs the app to be visible. */
     private boolean schedule(JobInfo.Builder job) {
         try {
             return jobs.schedule(job.build()) == JobScheduler.RESULT_SUCCESS;

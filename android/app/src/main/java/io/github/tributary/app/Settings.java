@@ -13,7 +13,7 @@ import java.util.HashSet;
 import java.util.Locale;
 import java.util.Set;
 
-/** What the user has set, kept by the system. */
+/** The user's settings, stored by the system. */
 final class Settings {
     private static final String MODE = "mode";
     private static final String CONSENT = "consent";
@@ -31,7 +31,7 @@ final class Settings {
     private static final String APPS = "apps";
     private static final String CHOSEN = "chosen_apps";
     private static final String RELAY = "relay";
-    private static final String RELAY_KEY = "relay_key "; // and the address
+    private static final String RELAY_KEY = "relay_key "; // followed by the address
     private static final String IN_BATTERY_SAVER = "in_battery_saver";
     private static final String GIVEN = "gateway_given";
     static final String GATEWAY = "gateway_token";
@@ -48,7 +48,7 @@ final class Settings {
         MobilePolicy.Mode mode;
         try {
             mode = MobilePolicy.Mode.valueOf(prefs.getString(MODE, MobilePolicy.Mode.WIFI_ONLY.name()));
-        } catch (IllegalArgumentException e) { // of another version
+        } catch (IllegalArgumentException e) { // written by another version
             mode = MobilePolicy.Mode.WIFI_ONLY;
         }
         return new MobilePolicy(mode, prefs.getBoolean(CONSENT, false), prefs.getBoolean(ROAMING, false), limits());
@@ -71,7 +71,7 @@ final class Settings {
         prefs.edit().putBoolean(ROAMING, allowed).apply();
     }
 
-    /** Whether mobile data helps Wi-Fi although the system's Battery Saver is on. */
+    /** Returns whether mobile data helps Wi-Fi although the system's Battery Saver is on. */
     boolean inBatterySaver() {
         return prefs.getBoolean(IN_BATTERY_SAVER, false);
     }
@@ -80,7 +80,7 @@ final class Settings {
         prefs.edit().putBoolean(IN_BATTERY_SAVER, allowed).apply();
     }
 
-    /** Whether the user has said if mobile data may be used. */
+    /** Returns whether the user has said if mobile data may be used. */
     boolean mobileAnswered() {
         return prefs.contains(MODE) || prefs.contains(CONSENT);
     }
@@ -89,7 +89,7 @@ final class Settings {
         prefs.edit().putLong(MONTHLY, l.monthlyBytes).putLong(DAILY, l.dailyBytes).putInt(FIRST_DAY, l.firstDay).apply();
     }
 
-    /** The limits that the user was warned of. */
+    /** Returns the limits that the user was warned about. */
     Set<String> warned() {
         return prefs.getStringSet(WARNED, Collections.<String>emptySet());
     }
@@ -106,7 +106,7 @@ final class Settings {
         prefs.edit().putBoolean(ON_BOOT, start).apply();
     }
 
-    /** Whether the user has seen the first run, or used a version without one. */
+    /** Returns whether the user has seen the first run, or used a version without one. */
     boolean welcomed() {
         return prefs.getBoolean(WELCOMED, prefs.contains(RUN) || prefs.contains(MODE));
     }
@@ -115,7 +115,7 @@ final class Settings {
         prefs.edit().putBoolean(WELCOMED, true).apply();
     }
 
-    /** Whether the user has started the proxy and not stopped it. */
+    /** Returns whether the user has started the proxy and not stopped it. */
     boolean run() {
         return prefs.getBoolean(RUN, false);
     }
@@ -124,7 +124,7 @@ final class Settings {
         prefs.edit().putBoolean(RUN, run).apply();
     }
 
-    /** The apps that go around the VPN. */
+    /** Returns the apps that bypass the VPN. */
     Set<String> around() {
         return prefs.getStringSet(AROUND, VpnBridge.AROUND);
     }
@@ -133,7 +133,9 @@ final class Settings {
         prefs.edit().putStringSet(AROUND, new HashSet<String>(packages)).apply();
     }
 
-    /** Notes the start of the phone and the time at which the proxy began. It is on the disk when the call returns. */
+    /**
+     * Stores the phone's boot count and the time at which the proxy started. They are on disk when the call returns.
+     */
     void setBegan(int boot, long millis) {
         prefs.edit().putInt(BEGAN_BOOT, boot).putLong(BEGAN, millis).commit();
     }
@@ -146,16 +148,19 @@ final class Settings {
         return prefs.getLong(BEGAN, 0);
     }
 
-    /** Which other apps may use what costs, as the user chose: {@link AppAccess#of} says what holds. */
+    /**
+     * Returns which other apps may use networks that cost money, as the user chose: {@link AppAccess#of} decides what
+     * applies.
+     */
     AppAccess.Choice apps() {
         try {
             return AppAccess.Choice.valueOf(prefs.getString(APPS, AppAccess.Choice.NONE.name()));
-        } catch (IllegalArgumentException e) { // of another version
+        } catch (IllegalArgumentException e) { // written by another version
             return AppAccess.Choice.NONE;
         }
     }
 
-    /** The packages of those that the user chose. */
+    /** Returns the packages of the apps that the user chose. */
     Set<String> chosen() {
         return prefs.getStringSet(CHOSEN, Collections.<String>emptySet());
     }
@@ -164,12 +169,15 @@ final class Settings {
         prefs.edit().putString(APPS, choice.name()).putStringSet(CHOSEN, new HashSet<String>(chosen)).apply();
     }
 
-    /** "host:port" of the relay that was paired last; "" = none. */
+    /** Returns the "host:port" of the last relay paired; "" = none. */
     String relay() {
         return prefs.getString(RELAY, "");
     }
 
-    /** The identity of the key that the relay at "host:port" was paired with; "" = it was not, or by a version that did not note it. */
+    /**
+     * Returns the identity of the key with which the relay at "host:port" was paired; "" = it was not paired, or by a
+     * version that did not store it.
+     */
     String relayKey(String address) {
         return prefs.getString(RELAY_KEY + address.toLowerCase(Locale.ROOT), "");
     }
@@ -182,7 +190,7 @@ final class Settings {
         prefs.edit().remove(RELAY).remove(RELAY_KEY + address.toLowerCase(Locale.ROOT)).apply();
     }
 
-    /** The secret in local addresses, made at its first use. */
+    /** Returns the secret in local addresses, creating it on first use. */
     String gatewayToken() {
         String token = prefs.getString(GATEWAY, "");
         if (token.isEmpty()) {
@@ -192,12 +200,12 @@ final class Settings {
         return token;
     }
 
-    /** Makes another secret: whoever has an address with the one before can do nothing with it any more. */
+    /** Makes a new secret: addresses with the old one no longer work. */
     void renewGatewayToken() {
         prefs.edit().putString(GATEWAY, LocalAddress.newToken()).putBoolean(GIVEN, false).apply();
     }
 
-    /** Whether the user has copied a local address. */
+    /** Returns whether the user has copied a local address. */
     boolean addressGiven() {
         return prefs.getBoolean(GIVEN, false);
     }
@@ -206,11 +214,11 @@ final class Settings {
         prefs.edit().putBoolean(GIVEN, true).apply();
     }
 
-    /** How other apps come to use the proxy. */
+    /** Returns how other apps find the proxy. */
     Reach reach() {
         try {
             return Reach.valueOf(prefs.getString(REACH, Reach.BY_HAND.name()));
-        } catch (IllegalArgumentException e) { // of another version
+        } catch (IllegalArgumentException e) { // written by another version
             return Reach.BY_HAND;
         }
     }
@@ -219,9 +227,9 @@ final class Settings {
         prefs.edit().putString(REACH, reach.name()).apply();
     }
 
-    /** What the system's proxy was before it was ours. It is on the disk when a call returns. */
+    /** Returns the memory of the system's proxy before ours. It is on disk when a call returns. */
     static GlobalProxy.Memory replacedProxy(Context context) {
-        final SharedPreferences prefs = context.getSharedPreferences("proxy", Context.MODE_PRIVATE); // nobody's choice
+        final SharedPreferences prefs = context.getSharedPreferences("proxy", Context.MODE_PRIVATE); // not the user's
         return new GlobalProxy.Memory() {
             @Override
             public String before() {
@@ -240,7 +248,7 @@ final class Settings {
         };
     }
 
-    /** Has l hear of every change, until forget. The caller keeps l: the system does not. */
+    /** Makes l hear of every change, until forget. The caller must keep l: the system does not. */
     void listen(SharedPreferences.OnSharedPreferenceChangeListener l) {
         prefs.registerOnSharedPreferenceChangeListener(l);
     }

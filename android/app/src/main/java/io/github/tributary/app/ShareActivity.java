@@ -25,13 +25,13 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Takes a link that another app shares or opens, and downloads it if the user wants that. Any app can start this with any
- * link, so it always asks: a download can cost money, and a request can carry data to a server.
+ * Takes a link that another app shares or opens, and downloads it if the user wants that. Any app can start this with
+ * any link, so it always asks: a download can cost money, and a request can carry data to a server.
  */
 public final class ShareActivity extends Activity {
-    private CheckBox free; // whether the download keeps to networks that cost nothing
+    private CheckBox free; // restricts the download to networks that cost nothing
     private boolean asking; // about mobile data
-    private List<Source> waiting; // what is downloaded when the user has said where to; null = nothing
+    private List<Source> waiting; // to download once the user has said where to; null = nothing
 
     @Override
     protected void onCreate(Bundle state) {
@@ -52,7 +52,7 @@ public final class ShareActivity extends Activity {
         }
     }
 
-    /** The links in what is opened, or else in what is shared, without those that name no server. */
+    /** Returns the links in what is opened, or else in what is shared, without those that name no server. */
     private static List<Source> sources(Intent intent) {
         CharSequence[] places = {
             intent.getDataString(), intent.getCharSequenceExtra(Intent.EXTRA_TEXT), intent.getCharSequenceExtra(Intent.EXTRA_SUBJECT)
@@ -80,7 +80,7 @@ public final class ShareActivity extends Activity {
         askAboutMobileData();
     }
 
-    /** Something could use mobile data from now on. */
+    /** Asks about mobile data, which could be used from now on. */
     private void askAboutMobileData() {
         MobileConsent consent =
                 new MobileConsent(
@@ -98,7 +98,7 @@ public final class ShareActivity extends Activity {
     @Override
     public void onRequestPermissionsResult(int request, String[] permissions, int[] results) {
         super.onRequestPermissionsResult(request, permissions, results);
-        if (request == StoragePermission.REQUEST && waiting != null) { // or the screen was made anew, and asks again
+        if (request == StoragePermission.REQUEST && waiting != null) { // null = recreated: it asks again
             download(waiting);
             if (!asking) {
                 finish();
@@ -119,7 +119,7 @@ public final class ShareActivity extends Activity {
         askAboutMobileData();
     }
 
-    /** What is downloaded from where, and what it may cost. */
+    /** Returns the question: what is downloaded from where, and what it may cost. */
     private String question(List<Source> sources) {
         Settings settings = new Settings(this);
         String cost = MobileConsent.due(this, settings) ? getString(R.string.cost_asked) : Texts.cost(this, settings.policy());
@@ -152,7 +152,7 @@ public final class ShareActivity extends Activity {
         }
         free = new CheckBox(this);
         free.setText(R.string.unmetered);
-        free.setVisibility(new Settings(this).policy().mobileAllowed() ? View.VISIBLE : View.GONE); // without consent nothing costs
+        free.setVisibility(new Settings(this).policy().mobileAllowed() ? View.VISIBLE : View.GONE); // no consent, no costs
         free.setMinHeight(getResources().getDimensionPixelSize(R.dimen.touch));
         free.setFilterTouchesWhenObscured(true);
         int side = getResources().getDimensionPixelSize(R.dimen.dialog_side);
@@ -187,7 +187,7 @@ public final class ShareActivity extends Activity {
                                     }
                                 })
                         .show();
-        // A window that another app lays over the question must not borrow the user's finger.
+        // A window that another app draws over the question must not capture the user's tap.
         question.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
         question.getButton(DialogInterface.BUTTON_NEUTRAL).setFilterTouchesWhenObscured(true);
     }

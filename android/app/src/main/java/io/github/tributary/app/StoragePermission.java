@@ -6,11 +6,11 @@ import android.content.Context;
 import android.content.pm.PackageManager;
 import android.os.Build;
 
-/** What it takes to put files into the phone's Downloads before Android 10. Later versions give that to every app. */
+/** The permission to put files into the phone's Downloads before Android 10. Later versions let every app do so. */
 final class StoragePermission {
     private static final String NAME = Manifest.permission.WRITE_EXTERNAL_STORAGE;
 
-    /** By which the screen knows the answer. */
+    /** The number by which the screen recognizes the answer. */
     static final int REQUEST = 1;
 
     private StoragePermission() {}
@@ -19,7 +19,10 @@ final class StoragePermission {
         return context.checkSelfPermission(NAME) == PackageManager.PERMISSION_GRANTED;
     }
 
-    /** Asks for it, unless the user refused it before. True = the screen's onRequestPermissionsResult hears of the answer, as REQUEST. */
+    /**
+     * Asks for it, unless the user refused it before. Returns true if the screen's onRequestPermissionsResult will
+     * receive the answer, as REQUEST.
+     */
     static boolean ask(Activity screen) {
         if (Build.VERSION.SDK_INT >= 29 || given(screen) || screen.shouldShowRequestPermissionRationale(NAME)) {
             return false;

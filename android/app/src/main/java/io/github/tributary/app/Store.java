@@ -20,7 +20,9 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.Locale;
 
-/** Where downloaded files go: into the phone's Downloads; before Android 10 into the app's own without a permission. */
+/**
+ * The place for downloaded files: the phone's Downloads; before Android 10, without a permission, the app's own folder.
+ */
 final class Store implements Target.Files {
     private static final String PART = ".part";
     private static final String APK = "application/vnd.android.package-archive";
@@ -41,7 +43,7 @@ final class Store implements Target.Files {
         return place.startsWith(ContentResolver.SCHEME_CONTENT + ":") ? new Shared(Uri.parse(place)) : new Own(new File(place));
     }
 
-    /** In the collection of downloads, not shown before it is whole. */
+    /** A file in the collection of downloads, hidden until it is complete. */
     private final class Shared implements Target {
         private final ContentResolver resolver = context.getContentResolver();
         private final Uri uri;
@@ -53,7 +55,7 @@ final class Store implements Target.Files {
             v.put(MediaStore.MediaColumns.IS_PENDING, 1);
             try {
                 uri = resolver.insert(MediaStore.Downloads.EXTERNAL_CONTENT_URI, v);
-            } catch (RuntimeException e) { // whatever the system's store of files throws
+            } catch (RuntimeException e) { // whatever the system's media store throws
                 throw new IOException("the system makes no file: " + e.getMessage(), e);
             }
             if (uri == null) {
@@ -73,7 +75,7 @@ final class Store implements Target.Files {
         @Override
         public Opened open() throws IOException {
             ContentValues v = new ContentValues();
-            v.put(MediaStore.MediaColumns.IS_PENDING, 1); // the system deletes what has been so for a week: it counts anew
+            v.put(MediaStore.MediaColumns.IS_PENDING, 1); // restarts the week after which the system deletes it
             ParcelFileDescriptor fd;
             try {
                 if (resolver.update(uri, v, null, null) == 0) {
@@ -93,11 +95,11 @@ final class Store implements Target.Files {
         public String finish(String name) throws IOException {
             ContentValues v = new ContentValues();
             v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
-            v.put(MediaStore.MediaColumns.MIME_TYPE, type(name)); // or the name would get the ending of the first type
+            v.put(MediaStore.MediaColumns.MIME_TYPE, type(name)); // else the first type sets the extension
             v.put(MediaStore.MediaColumns.IS_PENDING, 0);
             try {
                 publish(v);
-            } catch (IOException e) { // no such name is free, perhaps: it keeps the first
+            } catch (IOException e) { // the name may be taken: the file keeps the first one
                 v = new ContentValues();
                 v.put(MediaStore.MediaColumns.IS_PENDING, 0);
                 publish(v);
@@ -152,7 +154,7 @@ final class Store implements Target.Files {
 
         @Override
         public Opened open() throws IOException {
-            if (!part.exists()) { // or it would be made anew, with a hole where the bytes were
+            if (!part.exists()) { // otherwise it would be recreated, with a hole in place of the bytes
                 throw new FileNotFoundException("the file is gone");
             }
             RandomAccessFile f = new RandomAccessFile(part, "rw");
@@ -166,7 +168,7 @@ final class Store implements Target.Files {
             if (!part.renameTo(file)) {
                 throw new IOException("the file cannot be named " + name);
             }
-            MediaScannerConnection.scanFile(context, new String[] {file.getPath()}, null, null); // other apps list it then
+            MediaScannerConnection.scanFile(context, new String[] {file.getPath()}, null, null); // shows it to other apps
             return file.getPath();
         }
 
@@ -178,7 +180,10 @@ final class Store implements Target.Files {
         }
     }
 
-    /** The phone's Downloads if the user lets the app write there, else the app's own; null = there is none. Before Android 10. */
+    /**
+     * Returns the phone's Downloads if the user lets the app write there, else the app's own folder; null = there is
+     * none. Before Android 10.
+     */
     @SuppressWarnings("deprecation") // newer versions have the collection
     private static File folder(Context context) {
         if (StoragePermission.given(context)) {
@@ -188,8 +193,9 @@ final class Store implements Target.Files {
     }
 
     /**
-     * Has another app show a file that is whole; null = it is not. Of an APK the system's list of downloads is shown: Android
-     * installs none at the request of an app without a permission for that, and says nothing.
+     * Returns an intent that makes another app show a complete file; null = it is not complete. For an APK the system's
+     * list of downloads is shown: Android silently refuses to install one at the request of an app without the
+     * permission for that.
      */
     static Intent view(DownloadState s) {
         if (s.phase != DownloadState.Phase.DONE) {
@@ -205,7 +211,7 @@ final class Store implements Target.Files {
                 .addFlags(Intent.FLAG_GRANT_READ_URI_PERMISSION | Intent.FLAG_ACTIVITY_NEW_TASK);
     }
 
-    /** The media type that the end of a name stands for. */
+    /** Returns the media type for the extension of a name. */
     static String type(String name) {
         int dot = name.lastIndexOf('.');
         String end = dot < 0 ? "" : name.substring(dot + 1).toLowerCase(Locale.ROOT);
@@ -213,7 +219,7 @@ final class Store implements Target.Files {
         return type == null ? "application/octet-stream" : type;
     }
 
-    /** A name that no file has, nor is to have but that of part: "a.zip", "a (2).zip", ... */
+    /** Returns a name that no file has and no other unfinished file than part will get: "a.zip", "a (2).zip", ... */
     static File free(File dir, String name, File part) {
         int dot = name.lastIndexOf('.');
         String stem = dot > 0 ? name.substring(0, dot) : name;

@@ -14,11 +14,11 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 
 /**
- * A download that shows what the networks bring together, and leaves no file. It ends after some time or bytes. For the main
- * thread.
+ * A download that shows what the networks bring together, and leaves no file. It ends after some time or number of
+ * bytes. For the main thread.
  */
 class TestRun {
-    /** A large file that many people download anyway, from servers all over the world that send parts of files. */
+    /** A large file that many people download anyway, from servers all over the world that support ranges. */
     static final String URL = "https://deb.debian.org/debian/dists/stable/main/installer-amd64/current/images/netboot/mini.iso";
 
     static final long MOST_BYTES = 50_000_000;
@@ -29,8 +29,8 @@ class TestRun {
     private final Context context;
     private final Handler main = new Handler(Looper.getMainLooper());
     private DownloadJob job; // null = none runs
-    private DownloadState state; // null = there was none
-    private long firstByte; // when it came; 0 = none came yet
+    private DownloadState state; // null = none so far
+    private long firstByte; // arrival time; 0 = none yet
     private long lastByte;
 
     private final Runnable end =
@@ -45,7 +45,7 @@ class TestRun {
         this.context = context;
     }
 
-    /** Who fills the file. */
+    /** Returns what fills the file. */
     Fetcher fetcher() {
         return App.fetches(context);
     }
@@ -54,17 +54,17 @@ class TestRun {
         return job != null;
     }
 
-    /** Of the last test, or of the one that runs; null = there was none. */
+    /** Returns the state of the running or last test; null = none so far. */
     DownloadState state() {
         return state;
     }
 
-    /** From the first byte to the last one so far. */
+    /** Returns the time from the first byte to the last one so far. */
     long millis() {
         return lastByte - firstByte;
     }
 
-    /** Begins a test. The daemon must run, or start soon. */
+    /** Starts a test. The daemon must be running or about to start. */
     void start(String url) {
         if (job != null) {
             return;
@@ -111,7 +111,7 @@ class TestRun {
         }
     }
 
-    /** Ends it, and keeps its result. */
+    /** Ends the test and keeps its result. */
     void stop() {
         main.removeCallbacks(end);
         if (job != null) {
@@ -119,7 +119,7 @@ class TestRun {
         }
     }
 
-    /** One file, which is deleted in any case. */
+    /** A single file, which is deleted in any case. */
     private final class Scratch implements Target.Files {
         @Override
         public Target create(String name) {

@@ -21,16 +21,16 @@ import io.github.tributary.core.Status;
 import java.util.Locale;
 import java.util.Map;
 
-/** Lines for people. */
+/** Texts for people. */
 final class Texts {
     private Texts() {}
 
-    /** A number of bytes. */
+    /** Returns a number of bytes. */
     static String size(Context c, long bytes) {
         return Formatter.formatFileSize(c, bytes);
     }
 
-    /** What a network is called by people. */
+    /** Returns the name that people see for a network. */
     static String kind(Context c, Net.Kind kind) {
         switch (kind) {
             case WIFI:
@@ -48,17 +48,20 @@ final class Texts {
         }
     }
 
-    /** Text of another direction than its surroundings, such as the name of a file, so that both stay in order. */
+    /**
+     * Isolates a text whose direction may differ from its surroundings, such as a file name, so that both stay in
+     * order.
+     */
     static String isolated(Context c, String text) {
         return BidiFormatter.getInstance(c.getResources().getConfiguration().getLocales().get(0)).unicodeWrap(text);
     }
 
-    /** A number of bytes per second. */
+    /** Returns a number of bytes per second. */
     static String rate(Context c, long bytes) {
         return c.getString(R.string.rate, size(c, bytes));
     }
 
-    /** A time in its two largest units, like "2 hr, 5 min". */
+    /** Returns a time in its two largest units, like "2 hr, 5 min". */
     static String duration(Context c, long seconds) {
         Locale language = c.getResources().getConfiguration().getLocales().get(0);
         MeasureFormat format = MeasureFormat.getInstance(language, MeasureFormat.FormatWidth.SHORT);
@@ -70,7 +73,7 @@ final class Texts {
         return minutes < 60 ? format.formatMeasures(m) : format.formatMeasures(new Measure(minutes / 60, MeasureUnit.HOUR), m);
     }
 
-    /** The share of each network, like "Wi-Fi 62 %, Mobile data 38 %"; "" = nothing came yet. */
+    /** Returns the share of each network, like "Wi-Fi 62 %, Mobile data 38 %"; "" = nothing arrived yet. */
     static String shares(Context c, Shares brought) {
         StringBuilder b = new StringBuilder();
         for (Map.Entry<Net.Kind, Integer> e : brought.percent().entrySet()) {
@@ -80,7 +83,7 @@ final class Texts {
         return b.toString();
     }
 
-    /** What the graph shows now, for those who do not see it. */
+    /** Describes the graph for people who cannot see it. */
     static String rates(Context c, Map<Net.Kind, Long> rates) {
         StringBuilder b = new StringBuilder();
         for (Map.Entry<Net.Kind, Long> e : rates.entrySet()) {
@@ -90,7 +93,7 @@ final class Texts {
         return b.length() == 0 ? c.getString(R.string.graph_idle) : c.getString(R.string.graph, b);
     }
 
-    /** What is said of mobile data while there is no network of it. */
+    /** Returns what to say about mobile data while it has no network. */
     static String mobile(Context c, MobileRow row) {
         switch (row) {
             case NOT_WANTED:
@@ -116,7 +119,7 @@ final class Texts {
         }
     }
 
-    /** What is done with a network, and why. Status null = the daemon has said nothing yet. */
+    /** Returns what is done with a network, and why. status null = the daemon has not reported yet. */
     static String use(Context c, LinkRow row, Status status) {
         if (row.link != null) {
             return used(c, row.link, status);
@@ -157,7 +160,7 @@ final class Texts {
         return l.reason.isEmpty() ? text : c.getString(R.string.use_reason, text, reason(c, l));
     }
 
-    /** Why the daemon does not use a network; of a newer daemon in its own words. */
+    /** Returns why the daemon does not use a network; a newer daemon's reason in its own words. */
     private static String reason(Context c, Status.Link l) {
         switch (l.reason) {
             case "gone":
@@ -192,7 +195,7 @@ final class Texts {
         }
     }
 
-    /** What a download may cost. */
+    /** Returns what a download may cost. */
     static String cost(Context c, MobilePolicy policy) {
         if (!policy.mobileAllowed()) {
             return c.getString(R.string.cost_none);
@@ -205,7 +208,7 @@ final class Texts {
         return use + roaming + " " + limit + daily;
     }
 
-    /** How far a download is, and in the end what it took. */
+    /** Returns the progress of a download, and in the end what it took. */
     static String download(Context c, Downloads.Entry e) {
         DownloadState s = e.state();
         String have = s.total() < 0 ? size(c, s.bytes) : c.getString(R.string.download_part, size(c, s.bytes), size(c, s.total()));
@@ -237,7 +240,7 @@ final class Texts {
         return left < 0 ? c.getString(R.string.download_rate, have, rate(c, rate)) : c.getString(R.string.download_left, have, rate(c, rate), duration(c, left));
     }
 
-    /** How far a test is, or its result; "" = there was none. */
+    /** Returns the progress or the result of a test; "" = there was none. */
     static String test(Context c, TestRun test) {
         DownloadState s = test.state();
         if (s == null) {
@@ -261,7 +264,7 @@ final class Texts {
         return networks < 2 ? c.getString(R.string.test_alone, all, shares(c, s.brought)) : c.getString(R.string.test_together, all, shares(c, s.brought));
     }
 
-    /** Why a download failed: failure_CODE of the texts; of a newer daemon in its own words. */
+    /** Returns why a download failed: the text failure_CODE; for a newer daemon's code, its own words. */
     static String failure(Context c, Failure f) {
         int text = c.getResources().getIdentifier("failure_" + f.code, "string", c.getPackageName());
         if (text == 0) {
@@ -270,7 +273,10 @@ final class Texts {
         return c.getString(text, f.host.isEmpty() ? c.getString(R.string.the_server) : isolated(c, f.host), f.status);
     }
 
-    /** How the relay does: its address "" = there is none, or what became of the last wish; end null = none has ended. */
+    /**
+     * Returns the state of the relay, or the result of the last wish. address "" = there is no relay; end null = no
+     * wish has ended.
+     */
     static String relay(Context c, String address, Status status, boolean busy, String end) {
         if (busy) {
             return c.getString(R.string.relay_busy);
@@ -313,7 +319,7 @@ final class Texts {
         }
     }
 
-    /** What the phone used for a download, or why that is not known. */
+    /** Returns what the phone used for a download, or why that is unknown. */
     static String battery(Context c, EnergyUse use) {
         if (use == null) {
             return c.getString(R.string.battery_part);
@@ -328,7 +334,7 @@ final class Texts {
         return Double.isNaN(use.percent) ? joules : c.getString(R.string.battery_joules_percent, joules, use.percent);
     }
 
-    /** Of a progress bar. */
+    /** Returns the position of a progress bar in thousandths. */
     static int permille(DownloadState s) {
         return s.total() > 0 ? (int) (1000 * s.bytes / s.total()) : 0;
     }

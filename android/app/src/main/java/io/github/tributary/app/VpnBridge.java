@@ -23,18 +23,18 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A VPN that carries nothing and names the proxy to apps. What has no route in a VPN goes over the networks beneath it, names
- * are asked for there, too, and when the process dies the system takes it away. Android 10 and newer.
+ * A VPN that carries nothing and names the proxy to apps. Traffic without a route in a VPN uses the underlying
+ * networks, as do name lookups, and the system removes the VPN when the process dies. Android 10 and newer.
  */
 @TargetApi(29)
 public final class VpnBridge extends VpnService {
     private static final String TAG = "tributary";
-    private static final byte[] ADDRESS = {10, (byte) 255, (byte) 255, 1}; // nobody is there: a VPN must have one
+    private static final byte[] ADDRESS = {10, (byte) 255, (byte) 255, 1}; // unused, but a VPN must have one
     private static final int ADDRESS_BITS = 32;
 
     /**
-     * Apps that break although the VPN carries nothing, since a VPN is there, or because they look for devices nearby: Android
-     * Auto, Chromecast, cameras, loudspeakers, printers, and the messages of some providers.
+     * Apps that break although the VPN carries nothing, since a VPN exists, or because they look for devices nearby:
+     * Android Auto, Chromecast, cameras, loudspeakers, printers, and the messages of some providers.
      */
     static final Set<String> AROUND =
             Collections.unmodifiableSet(
@@ -55,7 +55,7 @@ public final class VpnBridge extends VpnService {
     /** Machines nearby, which are reached without the proxy. */
     private static final List<String> NEARBY = nearby();
 
-    private static VpnBridge running; // of the main thread
+    private static VpnBridge running; // owned by the main thread
 
     private ParcelFileDescriptor tunnel;
 
@@ -71,12 +71,12 @@ public final class VpnBridge extends VpnService {
         return all;
     }
 
-    /** Takes on which apps go around it, if it is open. */
+    /** Applies the choice of apps that bypass it, if it is open. */
     static void reopen() {
         if (running != null && running.tunnel != null) {
             ParcelFileDescriptor old = running.tunnel;
             running.tunnel = null;
-            running.establish(); // the system puts it in the place of the old one
+            running.establish(); // the system replaces the old one with it
             shut(old);
         }
     }
@@ -110,8 +110,8 @@ public final class VpnBridge extends VpnService {
     }
 
     /**
-     * Whom it is for: all apps but those that the user lets around it, and this one, whose sockets are bound to networks. Others may
-     * bind theirs, too: to a loudspeaker's Wi-Fi, say.
+     * Sets which apps it is for: all but those that the user lets bypass it, and this one, whose sockets are bound to
+     * networks. Other apps may bind theirs, too: to a loudspeaker's Wi-Fi, for example.
      */
     Builder configure(Builder b) throws IOException, PackageManager.NameNotFoundException {
         int colon = ProxyService.LISTEN.lastIndexOf(':');
@@ -129,16 +129,16 @@ public final class VpnBridge extends VpnService {
                         PendingIntent.getActivity(this, 0, new Intent(this, MainActivity.class), PendingIntent.FLAG_IMMUTABLE))
                 .addAddress(InetAddress.getByAddress(ADDRESS), ADDRESS_BITS)
                 .allowFamily(OsConstants.AF_INET)
-                .allowFamily(OsConstants.AF_INET6) // or there would be none
+                .allowFamily(OsConstants.AF_INET6) // otherwise IPv6 would be blocked
                 .allowBypass()
                 .addDisallowedApplication(getPackageName())
-                .setMetered(false) // as what is beneath it
+                .setMetered(false) // like the underlying networks
                 .setHttpProxy(ProxyInfo.buildDirectProxy(host, port, NEARBY));
     }
 
-    /** Another VPN takes its place, or the user has ended it in the system's settings. */
+    /** Called when another VPN takes its place, or the user ended it in the system's settings. */
     @Override
-    public void onRevoke() { // on a thread of the system's
+    public void onRevoke() { // on one of the system's threads
         new Handler(getMainLooper())
                 .post(
                         new Runnable() {
@@ -160,7 +160,7 @@ public final class VpnBridge extends VpnService {
         super.onDestroy();
     }
 
-    /** The system keeps the service as long as this is open. */
+    /** Ends it. The system keeps the service while this is open. */
     private void end() {
         if (tunnel != null) {
             shut(tunnel);

@@ -154,7 +154,7 @@ public final class WelcomeActivity extends Activity {
         ProgressBar bar = (ProgressBar) findViewById(R.id.progress);
         bar.setVisibility(runs ? View.VISIBLE : View.GONE);
         bar.setProgress(s == null ? 0 : (int) Math.max(1000 * test.millis() / TestRun.MILLIS, 1000 * s.bytes / TestRun.MOST_BYTES));
-        // Read aloud when it is over, not each time the number of bytes grows.
+        // Read aloud when the test is over, not each time the number of bytes grows.
         findViewById(R.id.result).setAccessibilityLiveRegion(runs ? View.ACCESSIBILITY_LIVE_REGION_NONE : View.ACCESSIBILITY_LIVE_REGION_POLITE);
         MainActivity.set(this, R.id.result, Texts.test(this, test));
         networks.show();

@@ -1,2 +1,5 @@
-/** The app on Android: thin adapters between the system and {@link io.github.tributary.core}. No download passes through. */
+/**
+ * The app on Android: thin adapters between the system and {@link io.github.tributary.core}. No downloaded data passes
+ * through it.
+ */
 package io.github.tributary.app;

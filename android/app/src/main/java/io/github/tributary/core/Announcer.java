@@ -1,8 +1,8 @@
 package io.github.tributary.core;
 
 /**
- * Tells apps of the proxy by the way the user chose, while it listens and no longer: apps that are sent to a proxy that is
- * not there are offline. Not safe for concurrent use.
+ * Announces the proxy to apps in the way the user chose, but only while it listens: apps that are sent to an absent
+ * proxy are offline. Not safe for concurrent use.
  */
 public final class Announcer {
     /** A VPN that names the proxy. */
@@ -23,8 +23,9 @@ public final class Announcer {
     }
 
     /**
-     * Takes on what is so now: whether the proxy listens, whether it has a network, and what the user wants. The setting holds
-     * for the system's own question whether a new network leads out: with it and without a network none would ever be found.
+     * Applies the current state: whether the proxy listens, whether it has a network, and what the user wants. The
+     * setting also applies to the system's own test of whether a new network leads to the internet: if the setting
+     * stayed without a network, the system would never find one.
      */
     public void update(boolean listens, boolean online, Reach reach) {
         boolean vpn = listens && reach == Reach.VPN;
@@ -48,7 +49,7 @@ public final class Announcer {
         }
     }
 
-    /** Whether the user's permission for the setting is missing. */
+    /** Returns whether the user's permission for the setting is missing. */
     public boolean refused() {
         return refused;
     }

@@ -4,16 +4,16 @@ import java.util.Collections;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Which other apps may use networks that cost, by way of the proxy. A value. */
+/** Which other apps may use networks that cost money through the proxy. A value. */
 public final class AppAccess {
     /** What the user wants. */
     public enum Choice {
         NONE("none"),
-        /** Some apps, which takes the way on which the system says whose a connection is. */
+        /** Some apps. This needs the VPN, with which the system reports which app owns a connection. */
         CHOSEN("chosen"),
         ALL("all");
 
-        /** The word of docs/APPBRIDGE.md. */
+        /** The word in docs/APPBRIDGE.md. */
         public final String word;
 
         Choice(String word) {
@@ -25,7 +25,7 @@ public final class AppAccess {
 
     public final Choice choice;
 
-    /** The user IDs of those that are chosen. */
+    /** The user IDs of the chosen apps. */
     public final Set<Integer> uids;
 
     private AppAccess(Choice choice, Set<Integer> uids) {
@@ -33,14 +33,14 @@ public final class AppAccess {
         this.uids = uids;
     }
 
-    /** Whether no app may. */
+    /** Returns whether no app may use them. */
     public boolean nobody() {
         return choice == Choice.NONE || choice == Choice.CHOSEN && uids.isEmpty();
     }
 
     /**
-     * What holds of a choice. The system tells only the app whose VPN is on whose a connection is, from Android 10 on: by another way
-     * nobody is chosen.
+     * Returns the access that results from a choice. The system reports which app owns a connection only to the app
+     * whose VPN is active, from Android 10 on: otherwise no app is chosen.
      */
     public static AppAccess of(Choice choice, Set<Integer> uids, Reach reach, boolean told) {
         if (choice == Choice.ALL) {

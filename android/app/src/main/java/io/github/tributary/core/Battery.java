@@ -1,24 +1,24 @@
 package io.github.tributary.core;
 
-/** A reading of the battery. A value; what is not known is {@link #UNKNOWN}. */
+/** A reading of the battery. A value; unknown fields are {@link #UNKNOWN}. */
 public final class Battery {
     public static final int UNKNOWN = Integer.MIN_VALUE;
 
-    /** 0 to 100. */
+    /** The charge in percent, 0 to 100. */
     public final int percent;
 
-    /** On a charger, full or not: what the phone draws cannot be told then. */
+    /** On a charger, full or not: what the phone draws is then unknown. */
     public final boolean charging;
 
-    /** µA out of the battery, above 0; never known while it charges. */
+    /** The current out of the battery in µA, above 0; always unknown while it charges. */
     public final int microamps;
 
-    /** µAh that are left. */
+    /** The remaining charge in µAh. */
     public final int microampHours;
 
     public final int millivolts;
 
-    /** Tenths of a degree Celsius. */
+    /** The temperature in tenths of a degree Celsius. */
     public final int decidegrees;
 
     Battery(int percent, boolean charging, int microamps, int microampHours, int millivolts, int decidegrees) {

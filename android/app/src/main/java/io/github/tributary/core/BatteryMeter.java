@@ -1,40 +1,43 @@
 package io.github.tributary.core;
 
 /**
- * What a phone uses for a download: all of it, the screen included, since a phone does not tell whose use it is, from its beginning until
- * its radios rest again. Not safe for concurrent use.
+ * Measures what a phone uses for a download, from its start until the radios rest again. It counts the whole phone,
+ * screen included, since a phone does not report use by app. Not safe for concurrent use.
  */
 public final class BatteryMeter {
     private static final int UNKNOWN = Battery.UNKNOWN;
 
     /**
-     * How long a radio of mobile data stays awake after its last byte: 11.2 to 11.6 s for LTE and 10.2 s for 5G on the phones that were
-     * measured (internal/energy/devices).
+     * How long a mobile data radio stays awake after its last byte: 11.2 to 11.6 s for LTE and 10.2 s for 5G on the
+     * measured phones (internal/energy/devices).
      */
     public static final long MOBILE_TAIL_MILLIS = 12_000;
 
-    /** The same for Wi-Fi: 0.21 s. It is more than one reading. */
+    /** The same for Wi-Fi, which takes 0.21 s. The value is longer to cover a reading. */
     public static final long WIFI_TAIL_MILLIS = 1_000;
 
     private static final double JOULES_PER_MILLIWATT_HOUR = 3.6;
 
-    /** The counter of many phones moves in coarse steps: fewer of them say less than the currents do. */
+    /**
+     * The charge counter of many phones moves in coarse steps: with fewer steps than this, the currents are more
+     * accurate.
+     */
     private static final int STEPS = 4;
 
     private static final double MILLIS_PER_HOUR = 3_600_000;
 
     private Battery last;
     private long lastMillis;
-    private boolean charged; // on the charger at some time
-    private int steps; // of the counter
+    private boolean charged; // was on the charger at some time
+    private int steps; // steps of the charge counter
     private double counted; // µAh
     private double flowed; // µAh
     private long flowedMillis;
-    private long millis; // that were metered
+    private long millis; // metered time
     private double voltMillis; // millivolts times milliseconds
     private double full = Double.NaN; // µAh of a full battery
 
-    /** Takes in a reading at a time of a clock that only goes forward, once a second or so. */
+    /** Adds a reading, about once a second. The time must come from a monotonic clock. */
     public void add(Battery b, long nowMillis) {
         charged |= b.charging;
         if (b.microampHours != UNKNOWN && b.percent > 0) {
@@ -59,12 +62,12 @@ public final class BatteryMeter {
         lastMillis = nowMillis;
     }
 
-    /** Leaves out the time until the next reading: the download pauses. */
+    /** Leaves out the time until the next reading, since the download pauses. */
     public void pause() {
         last = null;
     }
 
-    /** mAh; NaN = it cannot be told, as always on a charger. */
+    /** Returns the charge used in mAh; NaN = unknown, as always on a charger. */
     double milliampHours() {
         if (charged) {
             return Double.NaN;
@@ -78,17 +81,17 @@ public final class BatteryMeter {
         return Double.NaN;
     }
 
-    /** What was used so far. */
+    /** Returns what was used so far. */
     public EnergyUse use() {
         return new EnergyUse(charged, joules(), percent());
     }
 
-    /** Energy; NaN = it cannot be told. */
+    /** Returns the energy used in joules; NaN = unknown. */
     double joules() {
         return millis == 0 || voltMillis == 0 ? Double.NaN : milliampHours() * voltMillis / millis / 1000 * JOULES_PER_MILLIWATT_HOUR;
     }
 
-    /** Of a full battery; NaN = it cannot be told. */
+    /** Returns the charge used in percent of a full battery; NaN = unknown. */
     double percent() {
         return milliampHours() * 1000 / full * 100;
     }

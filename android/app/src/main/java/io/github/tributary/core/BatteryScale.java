@@ -1,18 +1,20 @@
 package io.github.tributary.core;
 
 /**
- * Makes readings of what phones say. By the contract of Android's BatteryManager currents are µA, below 0 while the battery
- * discharges, and charges µAh; some phones say mA or mAh, some turn the sign, some give volts. One scale serves one phone: it
- * learns. Not safe for concurrent use.
+ * Converts the values that phones report to readings. By the contract of Android's BatteryManager, currents are in µA,
+ * negative while the battery discharges, and charges are in µAh; some phones report mA or mAh, some invert the sign,
+ * some report volts. A scale serves one phone, since it learns the phone's units. Not safe for concurrent use.
  */
 public final class BatteryScale {
-    /** A phone in use draws more than 20 mA and less than 10 A, so 20,000 of them are µA, and fewer than 10,000 are mA. */
+    /**
+     * A phone in use draws more than 20 mA and less than 10 A, so 20,000 or more are µA, and 10,000 or fewer are mA.
+     */
     private static final long LEAST_MICROAMPS = 20_000;
 
     private static final long MOST_MILLIAMPS = 10_000;
     private static final long LEAST_MILLIAMPS = 20;
 
-    /** So many currents tell: one alone may be that of a moment's sleep. */
+    /** This many currents are needed to judge the unit: a single one may come from a moment of sleep. */
     private static final int ENOUGH = 5;
 
     /** Batteries of phones and tablets hold 500 to 30,000 mAh. */
@@ -20,10 +22,10 @@ public final class BatteryScale {
 
     private static final long MOST_FULL = 30_000;
 
-    private long most; // of the currents while it discharged
+    private long most; // highest of the currents while it discharged
     private int seen;
 
-    /** A reading; Integer.MIN_VALUE and Long.MIN_VALUE stand for what a phone has not. */
+    /** Converts a reading; Integer.MIN_VALUE and Long.MIN_VALUE stand for values that a phone does not report. */
     public Battery read(int percent, boolean charging, long current, long charge, int voltage, int decidegrees) {
         int known = percent >= 0 && percent <= 100 ? percent : Battery.UNKNOWN;
         return new Battery(known, charging, microamps(charging, current), microampHours(known, charge), millivolts(voltage), decidegrees);
@@ -58,6 +60,6 @@ public final class BatteryScale {
         if (voltage >= 1_000_000) {
             return voltage / 1000;
         }
-        return voltage >= 1000 && voltage <= 20_000 ? voltage : Battery.UNKNOWN; // whole volts say too little
+        return voltage >= 1000 && voltage <= 20_000 ? voltage : Battery.UNKNOWN; // whole volts are too coarse
     }
 }

@@ -7,23 +7,23 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Keeps the daemon's process: starts it, starts it again when it dies, later each time, and ends it. One thread of its own
- * waits for the process. Start and stop once each.
+ * Keeps the daemon's process running: starts it, restarts it when it dies, after a longer wait each time, and ends it.
+ * A thread of its own waits for the process. Call start and stop once each.
  */
 public final class DaemonProcess {
-    /** What happens. Called by the thread of the process. */
+    /** Hears of events. Called on the thread of the process. */
     public interface Listener {
         /** The daemon runs. */
         void started();
 
-        /** It ended though it was not stopped; it is started again after a wait. */
+        /** It ended without being stopped; it is started again after the wait. */
         void died(int code, long waitMillis);
     }
 
     private static final long FIRST_WAIT = 500;
     private static final long LONGEST_WAIT = 60_000;
 
-    /** A run of so long is no failure of the start: the next wait is short again. */
+    /** A run of this length in milliseconds does not count as a failed start: the next wait is short again. */
     private static final long HEALTHY = 30_000;
 
     private final List<String> command;
@@ -36,7 +36,10 @@ public final class DaemonProcess {
     private Process process; // guarded by this, as is stopped
     private boolean stopped;
 
-    /** The child has env and nothing else in its environment, works in dir, and writes to log. That of the run before is kept: see {@link Report#before}. */
+    /**
+     * The child's environment is env alone; it works in dir and writes to log. The log of the previous run is kept: see
+     * {@link Report#before}.
+     */
     public DaemonProcess(List<String> command, Map<String, String> env, File dir, File log, Listener listener) {
         this.command = command;
         this.env = env;
@@ -96,12 +99,12 @@ public final class DaemonProcess {
         b.environment().clear();
         b.environment().putAll(env);
         if (log.length() > 0) {
-            log.renameTo(Report.before(log)); // it says why the run ended; if it stays, it is written over
+            log.renameTo(Report.before(log)); // shows why the run ended; overwritten if this fails
         }
         try {
             process = b.start();
         } catch (IOException e) {
-            process = null; // no such file, or no memory: tried again like one that dies
+            process = null; // no such file, or no memory: retried as after a death
         }
         return process;
     }
@@ -124,8 +127,8 @@ public final class DaemonProcess {
     }
 
     /**
-     * Ends the daemon, which was told to stop already, in so many milliseconds at most, and waits for it. It is not started
-     * again.
+     * Ends the daemon, which was already told to stop, within the given milliseconds, and waits for it. It is not
+     * started again.
      */
     public void stop(long patienceMillis) throws InterruptedException {
         Process p;

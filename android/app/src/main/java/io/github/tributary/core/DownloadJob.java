@@ -3,9 +3,9 @@ package io.github.tributary.core;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 
-/** Runs a download on a thread of its own, and tries again what broke off, until it is done, paused, or of no use. */
+/** Runs a download on its own thread and retries after it breaks off, until it is done, paused, or beyond help. */
 public final class DownloadJob {
-    /** Hears of every step, one after the other, by threads of the job; the last one is not active. */
+    /** Hears of every step, one after the other, on threads of the job; the last state is not active. */
     public interface Listener {
         void now(DownloadState state);
     }
@@ -15,15 +15,15 @@ public final class DownloadJob {
     private final Listener listener;
 
     private DownloadState state; // guarded by this, as is the rest
-    private Fetcher.Fill fill; // that runs
+    private Fetcher.Fill fill; // the running fill
     private boolean stopped;
-    private boolean wanted; // the stop, by the user
+    private boolean wanted; // the user wanted the stop
     private boolean woken;
     private boolean given;
     private boolean reordered; // the fill that ends is followed by another
-    private boolean over; // giveUp comes too late
+    private boolean over; // too late for giveUp
 
-    /** A job that begins a download, or goes on with it. */
+    /** Creates a job that starts or resumes a download. */
     public DownloadJob(DownloadState from, Target.Files files, Fetcher fetcher, Listener listener) {
         this.state = from.in(DownloadState.Phase.RUNNING);
         this.files = files;
@@ -40,31 +40,31 @@ public final class DownloadJob {
         }.start();
     }
 
-    /** Stops it: the last step says that it is paused, unless it ended before. */
+    /** Stops it: the last step reports that it is paused, unless it ended before. */
     public synchronized void pause() {
         wanted |= !stopped;
         stop();
     }
 
-    /** Stops it, and the last step says that it goes on by itself, unless it ended before. */
+    /** Stops it: the last step reports that it resumes by itself, unless it ended before. */
     public synchronized void suspend() {
         stop();
     }
 
-    /** Whether it was told to stop. */
+    /** Returns whether it was told to stop. */
     public synchronized boolean stops() {
         return stopped;
     }
 
-    /** Tries again at once, if it waits for that. */
+    /** Retries at once, if it is waiting to do so. */
     public synchronized void wake() {
         woken = true;
         notifyAll();
     }
 
     /**
-     * Has only networks that cost nothing carry it from now on, or all that are allowed. A fill that may use more than it is to
-     * ends at once; one that could use more now goes on if it would have to begin anew.
+     * Restricts it from now on to networks that cost nothing, or allows all permitted networks. A fill that uses more
+     * than is now allowed ends at once; one that could now use more continues if a new fill would have to start over.
      */
     public synchronized void unmetered(boolean only) {
         boolean anew = state.unmetered != only && (only || state.resumable());
@@ -87,8 +87,8 @@ public final class DownloadJob {
     }
 
     /**
-     * Stops it and deletes its file, unless it is done; false = it is over, and nothing is deleted. May be called before start,
-     * and must be followed by it then.
+     * Stops it and deletes its file, unless it is done; false = it is over, and nothing is deleted. If called before
+     * start, start must follow.
      */
     public synchronized boolean giveUp() {
         given = true;
@@ -127,12 +127,12 @@ public final class DownloadJob {
             try {
                 target.delete();
             } catch (IOException e) {
-                // nobody waits for it any more
+                // the file is no longer needed
             }
         }
     }
 
-    /** Ends the job: true = its file is to be deleted. */
+    /** Ends the job; true = its file is to be deleted. */
     private synchronized boolean endsGiven() {
         over = true;
         return given && state.phase != DownloadState.Phase.DONE;
@@ -145,7 +145,7 @@ public final class DownloadJob {
         return fresh();
     }
 
-    /** A file of which nothing is there. */
+    /** Creates a file without any bytes. */
     private Target fresh() throws IOException {
         Target t = files.create(state().name);
         tell(state().emptied().with(t.place()));
@@ -199,7 +199,7 @@ public final class DownloadJob {
         }
     }
 
-    /** Whether a fill ended only so that another begins, by a new order. */
+    /** Returns whether a fill ended only to be replaced by another, after a new order. */
     private synchronized boolean again() {
         return reordered && !stopped;
     }

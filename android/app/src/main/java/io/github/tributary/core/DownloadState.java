@@ -3,16 +3,18 @@ package io.github.tributary.core;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** How far a download is. A value, and what is kept of it when the process ends. */
+/** The progress of a download. A value, and what is stored of it when the process ends. */
 public final class DownloadState {
-    /** What it does. */
+    /** What it is doing. */
     public enum Phase {
         RUNNING,
-        /** As many as may run do: it begins by itself when one of them ends. */
+        /** As many as allowed are running: it starts by itself when one of them ends. */
         QUEUED,
-        /** It broke off, and is tried again by itself. */
+        /** It broke off and is retried by itself. */
         WAITING,
-        /** It broke off for long, or its process ended: it is resumed by itself, as soon as the app or a job runs. */
+        /**
+         * It broke off for a long time, or its process ended: it resumes by itself as soon as the app or a job runs.
+         */
         LATER,
         PAUSED,
         FAILED,
@@ -21,26 +23,26 @@ public final class DownloadState {
 
     public final Source source;
 
-    /** What people see: from the URL, and in the end what the server says. */
+    /** The name that people see: from the URL at first, and in the end from the server. */
     public final String name;
 
-    /** The file, "" = it has none yet; see {@link Target#place}. */
+    /** The file; "" = none yet; see {@link Target#place}. */
     public final String place;
 
     public final Phase phase;
 
-    /** Of which the file holds the first bytes. */
+    /** The version whose first bytes the file holds. */
     public final Version version;
 
     public final long bytes;
 
-    /** Of these, those that survive a dead battery: where it is resumed. */
+    /** How many of these survive a dead battery: where it resumes. */
     public final long kept;
 
     /** Why it waits or failed; NONE otherwise. */
     public final Failure failure;
 
-    /** By which networks its bytes came, those of earlier fills too. */
+    /** The bytes that each network brought, including those of earlier fills. */
     public final Shares brought;
 
     /** Whether only networks that cost nothing may carry it. */
@@ -48,7 +50,7 @@ public final class DownloadState {
 
     private static final int MOST_ROUNDS = 20; // half an hour to some days, as the system spaces them
 
-    private final int rounds; // that ended without a byte more to keep
+    private final int rounds; // rounds that ended without another byte to keep
 
     private DownloadState(
             Source source, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought, boolean unmetered) {
@@ -65,88 +67,91 @@ public final class DownloadState {
         this.unmetered = unmetered;
     }
 
-    /** A download that has not begun, nor a file. */
+    /** Returns a download that has not started and has no file. */
     public static DownloadState begin(String url) {
         return begin(Source.of(url));
     }
 
-    /** A download that has not begun, nor a file. */
+    /** Returns a download that has not started and has no file. */
     public static DownloadState begin(Source source) {
         return new DownloadState(source, FileName.of(source.url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE, false);
     }
 
-    /** The same, for networks that cost nothing alone, or for all that are allowed. */
+    /** Returns the same, restricted to networks that cost nothing, or for all that are allowed. */
     public DownloadState unmetered(boolean only) {
         return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, only);
     }
 
-    /** The same with a file. */
+    /** Returns the same with a file. */
     public DownloadState with(String place) {
         return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
-    /** The same, of which nothing is there any more, not even a file. */
+    /** Returns the same without any bytes and without a file. */
     public DownloadState emptied() {
         return new DownloadState(source, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE, unmetered);
     }
 
-    /** The same, as far as its fill is now. */
+    /** Returns the same with the progress of its fill. */
     public DownloadState at(Fetcher.Step s) {
         int idle = s.kept > kept ? 0 : rounds;
         return new DownloadState(source, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought, unmetered);
     }
 
-    /** The same, with what each network has brought. */
+    /** Returns the same with the bytes that each network brought. */
     public DownloadState with(Shares brought) {
         return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
-    /** The same in another phase, for which nothing is to blame. */
+    /** Returns the same in another phase, without a failure. */
     public DownloadState in(Phase phase) {
         return in(phase, Failure.NONE);
     }
 
-    /** The same in another phase, and why. */
+    /** Returns the same in another phase, with the reason. */
     public DownloadState in(Phase phase, Failure failure) {
         return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
-    /** The same, begun or resumed by the user. */
+    /** Returns the same, started or resumed by the user. */
     public DownloadState wanted() {
         return new DownloadState(source, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought, unmetered);
     }
 
     /**
-     * The same, stopped by nobody's wish: it goes on by itself, unless it would have to begin anew, which may cost what was
-     * spent already.
+     * Returns the same, stopped though the user did not ask for it: it resumes by itself, unless it would have to start
+     * over, which may cost again what was already spent.
      */
     public DownloadState interrupted() {
         return in(resumable() ? Phase.LATER : Phase.PAUSED);
     }
 
-    /** The same after it failed in vain for long, though it may work another time. It may wait for a network as long as it takes. */
+    /**
+     * Returns the same after it failed for a long time, though it may work later. It may wait for a network
+     * indefinitely.
+     */
     public DownloadState brokenOff(Failure failure) {
         int rounds = failure.code.equals(Failure.NO_LINK) ? this.rounds - 1 : this.rounds;
         boolean later = resumable() && rounds < MOST_ROUNDS;
         return new DownloadState(source, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought, unmetered);
     }
 
-    /** Whether nothing is lost if it stops. */
+    /** Returns whether stopping it loses nothing. */
     public boolean resumable() {
         return bytes == 0 || !version.validator.isEmpty();
     }
 
-    /** How much there is; -1 = not known. */
+    /** Returns the full size in bytes; -1 = unknown. */
     public long total() {
         return phase == Phase.DONE ? bytes : version.size;
     }
 
-    /** Whether it goes on by itself, now or later. */
+    /** Returns whether it continues by itself, now or later. */
     public boolean goesOn() {
         return active() || phase == Phase.QUEUED || phase == Phase.LATER;
     }
 
-    /** Whether a thread works for it. */
+    /** Returns whether a thread is working on it. */
     public boolean active() {
         return phase == Phase.RUNNING || phase == Phase.WAITING;
     }
@@ -154,7 +159,7 @@ public final class DownloadState {
     public JSONObject toJson() {
         try {
             JSONObject o = new JSONObject();
-            if (phase != Phase.DONE) { // nobody needs it any more, and it may be secret
+            if (phase != Phase.DONE) { // no longer needed, and possibly secret
                 source.write(o);
             }
             return o.put("url", source.url)
@@ -172,16 +177,16 @@ public final class DownloadState {
                     .put("brought", brought.toJson())
                     .put("unmetered", unmetered);
         } catch (JSONException e) {
-            throw new IllegalStateException(e); // only for numbers that are none
+            throw new IllegalStateException(e); // only for NaN and infinite numbers
         }
     }
 
-    /** What {@link #toJson} wrote. A download that ran was interrupted: the process that ran it is gone. */
+    /** Parses what {@link #toJson} wrote. A running download was interrupted: the process that ran it is gone. */
     public static DownloadState parse(JSONObject o) throws JSONException {
         Phase phase;
         try {
             phase = Phase.valueOf(o.getString("phase"));
-        } catch (IllegalArgumentException e) { // of another version
+        } catch (IllegalArgumentException e) { // from another version
             phase = Phase.PAUSED;
         }
         DownloadState s =

@@ -5,13 +5,13 @@ import org.json.JSONObject;
 
 /** What a phone used for a download. A value. */
 public final class EnergyUse {
-    /** On a charger at some time: then the rest cannot be told. */
+    /** On a charger at some time: the rest is then unknown. */
     public final boolean charged;
 
-    /** NaN = it cannot be told. */
+    /** The energy in joules; NaN = unknown. */
     public final double joules;
 
-    /** Of a full battery; NaN = it cannot be told. */
+    /** The charge in percent of a full battery; NaN = unknown. */
     public final double percent;
 
     EnergyUse(boolean charged, double joules, double percent) {
@@ -28,7 +28,7 @@ public final class EnergyUse {
         return Double.isNaN(percent) ? o : o.put("percent", percent);
     }
 
-    /** What {@link #toJson} wrote. */
+    /** Parses what {@link #toJson} wrote. */
     public static EnergyUse parse(JSONObject o) {
         return new EnergyUse(o.optBoolean("charged"), o.optDouble("joules"), o.optDouble("percent"));
     }

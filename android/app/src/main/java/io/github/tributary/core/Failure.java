@@ -3,7 +3,7 @@ package io.github.tributary.core;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** Why a download failed. A value: the texts for people are the app's, by its code. */
+/** Why a download failed. A value: the app chooses its texts for people by the code. */
 public final class Failure {
     // The app's own codes; the daemon's are in docs/APPBRIDGE.md.
 
@@ -16,7 +16,7 @@ public final class Failure {
     /** The phone does not let the app write the file. */
     public static final String FILE = "file";
 
-    /** Of the daemon: there is no network that it may use. */
+    /** Reported by the daemon: there is no network that it may use. */
     static final String NO_LINK = "no_link";
 
     public static final Failure NONE = new Failure("", "", 0, "");
@@ -24,13 +24,13 @@ public final class Failure {
     /** "" = there was no failure. */
     public final String code;
 
-    /** The server, "" = none is to blame. */
+    /** The server; "" = no server is to blame. */
     public final String host;
 
-    /** Of the server's HTTP answer, 0 = there was none. */
+    /** The status of the server's HTTP answer; 0 = there was none. */
     public final int status;
 
-    /** In English, for the log, and where a code has no text. */
+    /** The details in English, for the log and for codes without a text. */
     public final String detail;
 
     public Failure(String code, String host, int status, String detail) {
@@ -40,12 +40,12 @@ public final class Failure {
         this.detail = detail;
     }
 
-    /** A failure on the phone. */
+    /** Returns a failure on the phone. */
     public static Failure here(String code, Exception e) {
         return new Failure(code, "", 0, e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage());
     }
 
-    /** Of an object with the fields of the daemon's "failed", and those of {@link #toJson}. */
+    /** Parses an object with the fields of the daemon's "failed", and those of {@link #toJson}. */
     public static Failure parse(JSONObject o) {
         return new Failure(o.optString("code"), o.optString("host"), o.optInt("status"), o.optString("error"));
     }

@@ -3,22 +3,22 @@ package io.github.tributary.core;
 import java.io.FileDescriptor;
 import java.io.IOException;
 
-/** Fills files with what URLs lead to: the daemon does, and no byte passes through here. */
+/** Fills files with the contents of URLs. The daemon does the work, and no byte passes through here. */
 public interface Fetcher {
-    /** How far a fill is. */
+    /** The progress of a fill. */
     final class Step {
-        /** What the server calls the file; "" = it has not said so in this fill. */
+        /** The server's name for the file; "" = not reported in this fill. */
         public final String name;
 
         public final Version version;
 
-        /** That the file holds, from its beginning on. */
+        /** The number of bytes that the file holds, from its beginning. */
         public final long bytes;
 
-        /** Of these, those that survive a dead battery. */
+        /** How many of these survive a dead battery. */
         public final long kept;
 
-        /** What each network has brought in this fill. */
+        /** The bytes that each network brought in this fill. */
         public final Shares brought;
 
         public Step(String name, Version version, long bytes, long kept, Shares brought) {
@@ -30,7 +30,7 @@ public interface Fetcher {
         }
     }
 
-    /** Hears how far a fill is, on another thread. */
+    /** Hears of the progress of a fill, on another thread. */
     interface Listener {
         void at(Step s);
     }
@@ -39,7 +39,7 @@ public interface Fetcher {
     final class Failed extends IOException {
         private static final long serialVersionUID = 1;
 
-        /** It may work another time, without anybody doing anything. */
+        /** Whether it may work later without anybody doing anything. */
         public final boolean again;
 
         public final transient Failure why;
@@ -51,14 +51,17 @@ public interface Fetcher {
         }
     }
 
-    /** A fill that runs. */
+    /** A running fill. */
     interface Fill {
-        /** Waits for its end: true = all is there, false = it was stopped. Before that, the listener has heard the last step. */
+        /**
+         * Waits for its end: true = the file is complete, false = it was stopped. The listener has heard the last step
+         * by then.
+         */
         boolean await() throws Failed, InterruptedException;
 
         void stop();
     }
 
-    /** Begins to fill a file from where the download is on. The file stays open until the fill has ended. */
+    /** Starts to fill a file from the download's current position. The file must stay open until the fill has ended. */
     Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed;
 }

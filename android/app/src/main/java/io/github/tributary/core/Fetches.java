@@ -12,8 +12,8 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * Hands files over to the daemon (docs/APPBRIDGE.md, "fetch"): it is told that there is one, and connects for it. Safe for
- * concurrent use.
+ * Hands files over to the daemon (docs/APPBRIDGE.md, "fetch"): the daemon is told that there is a file, and connects to
+ * get it. Safe for concurrent use.
  */
 public final class Fetches implements Fetcher {
     /** The daemon's connection for one file. */
@@ -23,17 +23,17 @@ public final class Fetches implements Fetcher {
 
         InputStream input() throws IOException;
 
-        /** Closes our side: the daemon says how far it is, and ends. */
+        /** Closes our side: the daemon reports its progress and ends. */
         void stop();
     }
 
     private static final long PATIENCE_MILLIS = 10_000; // for the daemon to connect
 
-    private final Map<Long, Order> orders = new HashMap<Long, Order>(); // that wait for their connection; guarded by this
-    private HostSession session; // with the daemon that runs; null = none
+    private final Map<Long, Order> orders = new HashMap<Long, Order>(); // waiting for their connection; guarded by this
+    private HostSession session; // with the running daemon; null = none
     private long lastId;
 
-    /** The daemon that runs from now on; null = none. */
+    /** Sets the session with the daemon that runs from now on; null = none. */
     public synchronized void session(HostSession s) {
         session = s;
     }
@@ -52,7 +52,7 @@ public final class Fetches implements Fetcher {
         return o;
     }
 
-    /** Of an array like [{"link":"wlan0","bytes":7}]; null = the daemon does not say. */
+    /** Parses an array like [{"link":"wlan0","bytes":7}]; null = the daemon does not report it. */
     private synchronized Shares brought(JSONArray links) throws JSONException {
         Shares all = Shares.NONE;
         for (int i = 0; links != null && i < links.length(); i++) {
@@ -70,7 +70,7 @@ public final class Fetches implements Fetcher {
     /** Serves a connection of the daemon until it ends. */
     public void serve(long id, Connection c) throws IOException {
         Order o = take(id);
-        if (o != null) { // else nobody waits for it any more
+        if (o != null) { // else nobody is waiting for it
             o.serve(c);
         }
     }
@@ -119,7 +119,7 @@ public final class Fetches implements Fetcher {
             return !stopped;
         }
 
-        /** Whether it was the last word. */
+        /** Returns whether it was the last message. */
         private boolean heard(JSONObject m) throws JSONException {
             String type = m.getString("type");
             if (type.equals("at")) {
@@ -129,7 +129,7 @@ public final class Fetches implements Fetcher {
             } else if (type.equals("done")) {
                 end(true, null);
             } else if (type.equals("stopped")) {
-                // Its own end is not what was wanted: the daemon has ended in order.
+                // Unless we stopped it, its end is a failure: the daemon shut down cleanly.
                 end(false, wasStopped() ? null : new Failed(new Failure(Failure.DAEMON, "", 0, "it stopped"), true));
             } else if (type.equals("failed")) {
                 end(false, new Failed(Failure.parse(m), m.optBoolean("again")));
@@ -171,7 +171,7 @@ public final class Fetches implements Fetcher {
             }
         }
 
-        /** Waits for the daemon's connection; false = it has not come in time, or before it was stopped. */
+        /** Waits for the daemon's connection; false = it did not arrive in time, or not before the stop. */
         private synchronized boolean comes() throws InterruptedException {
             long end = System.nanoTime() + PATIENCE_MILLIS * 1_000_000;
             for (long left = PATIENCE_MILLIS; connection == null && !stopped && left > 0; left = (end - System.nanoTime()) / 1_000_000) {

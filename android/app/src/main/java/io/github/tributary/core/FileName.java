@@ -4,14 +4,14 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 
-/** What a downloaded file is called as long as its server has not named it. */
+/** Names a downloaded file until its server has named it. */
 public final class FileName {
-    private static final int LONGEST = 200; // bytes: of 255, with room for what makes it another one
+    private static final int LONGEST = 200; // bytes of 255, with room for a suffix that makes it unique
     private static final String NAMELESS = "download";
 
     private FileName() {}
 
-    /** The last part of the URL's path, without what file systems or people could trip over. */
+    /** Returns the last part of the URL's path, without characters that file systems or people could trip over. */
     public static String of(String url) {
         String path;
         try {

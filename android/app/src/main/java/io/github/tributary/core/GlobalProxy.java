@@ -1,9 +1,9 @@
 package io.github.tributary.core;
 
 /**
- * The proxy that the system names to apps, set while ours runs. If ours is down, apps that were told of it are offline: what
- * was set is taken back, by the next process at the latest, and what somebody else has set is left alone. Safe for concurrent
- * use.
+ * The proxy that the system names to apps, set while ours runs. While ours is down, apps that were told of it are
+ * offline: what was set is undone, by the next process at the latest, and what anybody else set is left alone. Safe for
+ * concurrent use.
  */
 public final class GlobalProxy {
     /** The system's setting, "host:port". */
@@ -15,7 +15,7 @@ public final class GlobalProxy {
         void write(String value);
     }
 
-    /** What outlives the process. Each call returns when it is kept. */
+    /** State that outlives the process. Each call returns once the state is stored. */
     public interface Memory {
         /** What was set before ours, "" = nothing; null = ours is not set. */
         String before();
@@ -25,7 +25,7 @@ public final class GlobalProxy {
         void forget();
     }
 
-    /** Takes the proxy away: the system heeds neither null nor "". */
+    /** The value that removes the proxy: the system ignores both null and "". */
     public static final String NONE = ":0";
 
     private final String ours;
@@ -33,21 +33,21 @@ public final class GlobalProxy {
     private final Memory memory;
     private boolean ended;
 
-    /** A setting that is to be ours, "host:port". */
+    /** Creates a setting whose value is to be ours, "host:port". */
     public GlobalProxy(String ours, Setting setting, Memory memory) {
         this.ours = ours;
         this.setting = setting;
         this.memory = memory;
     }
 
-    /** Names our proxy to apps. Throws SecurityException if that is not permitted; nothing has changed then. */
+    /** Names our proxy to apps. Throws SecurityException if that is not permitted, and then changes nothing. */
     public synchronized void set() {
         if (ended) {
             return;
         }
         String now = setting.read();
         if (ours.equals(now)) {
-            return; // by us, or by a person, who takes it back
+            return; // set by us, or by a person, who undoes it
         }
         memory.remember(now == null ? "" : now);
         try {
@@ -58,7 +58,10 @@ public final class GlobalProxy {
         }
     }
 
-    /** Takes back what {@link #set} did, in this process or in an earlier one. Throws SecurityException if that is not permitted any more. */
+    /**
+     * Undoes what {@link #set} did, in this process or in an earlier one. Throws SecurityException if that is no longer
+     * permitted.
+     */
     public synchronized void clear() {
         String before = memory.before();
         if (before == null) {
@@ -70,7 +73,10 @@ public final class GlobalProxy {
         memory.forget();
     }
 
-    /** Clears, and sets nothing any more: the process crashes, and its other threads may go on for a while. */
+    /**
+     * Clears the setting and never sets it again: the process is crashing, and its other threads may run on for a
+     * while.
+     */
     public synchronized void end() {
         ended = true;
         clear();

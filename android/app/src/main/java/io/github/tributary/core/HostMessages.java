@@ -7,9 +7,9 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** The lines of docs/APPBRIDGE.md that the app says. Each ends with a line feed. */
+/** The lines of docs/APPBRIDGE.md that the app sends. Each ends with a line feed. */
 public final class HostMessages {
-    /** Of the protocol. */
+    /** The version of the protocol. */
     public static final int VERSION = 1;
 
     private static final int MOST_ADDRESSES = 64;
@@ -25,12 +25,12 @@ public final class HostMessages {
     }
 
     /**
-     * All networks that may be used now, the limits of what they are counted on, the SIM that mobile data comes from, and which other
-     * apps may use what costs.
+     * All networks that may be used now, the limits of their accounts, the SIM that provides mobile data, and the other
+     * apps that may use networks that cost money.
      */
     public static String links(List<Net> offered, Limits limits, int sim, AppAccess apps) {
         Set<String> accounts = new LinkedHashSet<String>();
-        accounts.add(Net.account(sim)); // also while mobile data is down: with nothing left it is not wanted
+        accounts.add(Net.account(sim)); // also while mobile data is down: with nothing left it is not requested
         JSONArray all = new JSONArray();
         for (Net n : offered) {
             JSONObject o = new JSONObject();
@@ -65,7 +65,7 @@ public final class HostMessages {
         return line(object("links", "links", all, "accounts", bounded, "cellular", Net.account(sim), "apps", access));
     }
 
-    /** Who has a connection; {@link HostSession#NOBODY} = it is not known. */
+    /** The app that owns a connection; {@link HostSession#NOBODY} = unknown. */
     public static String owned(long id, int uid) {
         JSONObject o = object("owned", "id", id);
         if (uid != HostSession.NOBODY) {
@@ -74,34 +74,34 @@ public final class HostMessages {
         return line(o);
     }
 
-    /** By which token the gateway may be used. The line has a secret. */
+    /** The token that opens the gateway. The line contains a secret. */
     static String gateway(String token) {
         return line(object("gateway", "token", token));
     }
 
-    /** That a relay is to be paired. The line has a secret. */
+    /** An order to pair with a relay. The line contains a secret. */
     static String pair(long id, Invitation i) {
         return line(object("pair", "id", id, "link", i.link()));
     }
 
-    /** That a relay is to be forgotten. */
+    /** An order to forget a relay. */
     static String forget(long id, String address) {
         return line(object("forget", "id", id, "address", address));
     }
 
-    /** That there is a file to be filled. */
+    /** A notice that there is a file to fill. */
     public static String fetch(long id) {
         return line(object("fetch", "id", id));
     }
 
-    /** What a file is to be filled with, and what it holds. */
+    /** What to fill a file with, and what it already holds. */
     public static String order(DownloadState s) {
         JSONObject o = new JSONObject();
         put(o, "url", s.source.url);
         try {
             s.source.write(o);
         } catch (JSONException e) {
-            throw new IllegalStateException(e); // only for numbers that are none
+            throw new IllegalStateException(e); // only for NaN and infinite numbers
         }
         if (s.unmetered) {
             put(o, "unmetered", true);
@@ -116,21 +116,21 @@ public final class HostMessages {
         return line(o);
     }
 
-    /** The addresses of a name; none = it has none. */
+    /** The addresses of a name; an empty list = it has none. */
     public static String resolved(long id, List<String> addrs) {
         JSONObject o = object("resolved", "id", id);
         put(o, "addrs", new JSONArray(addrs.subList(0, Math.min(addrs.size(), MOST_ADDRESSES))));
         return line(o);
     }
 
-    /** A lookup that failed. */
+    /** A failed lookup. */
     public static String unresolved(long id, String error) {
         JSONObject o = object("resolved", "id", id);
         put(o, "error", error);
         return line(o);
     }
 
-    /** The error of a name that does not exist. */
+    /** The error for a name that does not exist. */
     public static final String NOT_FOUND = "not_found";
 
     private static JSONObject object(String type, Object... pairs) {
@@ -146,7 +146,7 @@ public final class HostMessages {
         try {
             o.put(key, value);
         } catch (JSONException e) {
-            throw new IllegalArgumentException(key, e); // only for numbers that are none
+            throw new IllegalArgumentException(key, e); // only for NaN and infinite numbers
         }
     }
 

@@ -8,55 +8,61 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * What is said with one run of the daemon over its connection for events. {@link #heard} is called by one thread; the other
- * methods by any.
+ * The conversation with one run of the daemon over its connection for events. {@link #heard} is called on one thread;
+ * the other methods may be called on any.
  */
 public final class HostSession implements RelayWish.Daemon {
     /** The connection. */
     public interface Wire {
-        /** Sends a line, or gives the connection up. May block for a short time. */
+        /** Sends a line, or drops the connection. May block for a short time. */
         void send(String line);
     }
 
-    /** An app of which the system does not say who it is. */
+    /** The owner of a connection that the system does not attribute to an app. */
     public static final int NOBODY = -1;
 
-    /** Answers what only the app may ask the system. */
+    /** Answers questions that only the app may ask the system. */
     public interface Resolver {
-        /** Looks a name up, by the network that has the handle: the addresses, none if it has none, null if it does not exist. */
+        /**
+         * Looks up a name over the network with the handle. Returns the addresses: an empty list if it has none, null
+         * if it does not exist.
+         */
         List<String> resolve(long handle, String name) throws Exception;
 
-        /** The user ID of the app whose socket has the address local ("address:port") and is connected to remote, or NOBODY. */
+        /**
+         * Returns the user ID of the app whose socket has the address local ("address:port") and is connected to
+         * remote, or NOBODY.
+         */
         default int owner(String local, String remote) throws Exception {
             return NOBODY;
         }
     }
 
-    /** Runs lookups, those over one network apart from the others: a network that answers nothing holds up no other. */
+    /** Runs lookups, separately for each network: a network that does not answer delays no other. */
     public interface Lookups {
-        /** Throws RejectedExecutionException if too many wait. */
+        /** Throws RejectedExecutionException if too many are waiting. */
         void execute(long handle, Runnable lookup);
     }
 
-    /** What the daemon tells. */
+    /** Hears what the daemon reports. */
     public interface Listener {
-        /** Mobile data would help, or does not any more. */
+        /** Mobile data would help, or no longer would. */
         void wanted(boolean cellular);
 
-        /** What goes on. */
+        /** The current status. */
         void status(Status status);
 
-        /** What was wanted of a relay is done, or was not: {@link RelayWish#answered}. */
+        /** A wish for a relay was fulfilled, or failed: {@link RelayWish#answered}. */
         void answered(long id, String address, String code);
     }
 
-    private static final long NO_NETWORK = 0; // no handle of a network's
+    private static final long NO_NETWORK = 0; // not the handle of any network
 
     private final Wire wire;
     private final Resolver resolver;
     private final Lookups lookups;
     private final Listener listener;
-    private final Map<String, Net.Kind> kinds = new ConcurrentHashMap<String, Net.Kind>(); // of all that were offered
+    private final Map<String, Net.Kind> kinds = new ConcurrentHashMap<String, Net.Kind>(); // of all offered networks
 
     public HostSession(Wire wire, Resolver resolver, Lookups lookups, Listener listener) {
         this.wire = wire;
@@ -69,12 +75,15 @@ public final class HostSession implements RelayWish.Daemon {
         wire.send(line);
     }
 
-    /** Greets, which must come first. */
+    /** Sends the greeting, which must come first. */
     public void begin() {
         send(HostMessages.hello());
     }
 
-    /** Tells the daemon which networks it may use from now on, how much, which SIM mobile data comes from, and for which apps. */
+    /**
+     * Tells the daemon which networks it may use from now on, how much, which SIM provides mobile data, and for which
+     * apps.
+     */
     public void offer(List<Net> offered, Limits limits, int sim, AppAccess apps) {
         for (Net n : offered) {
             kinds.put(n.name, n.kind);
@@ -82,7 +91,7 @@ public final class HostSession implements RelayWish.Daemon {
         send(HostMessages.links(offered, limits, sim, apps));
     }
 
-    /** Tells the daemon by which token its gateway may be used. */
+    /** Tells the daemon which token opens its gateway. */
     public void gateway(String token) {
         send(HostMessages.gateway(token));
     }
@@ -97,23 +106,23 @@ public final class HostSession implements RelayWish.Daemon {
         send(HostMessages.forget(id, address));
     }
 
-    /** What a network is made of that was offered under a name, though it may be gone. */
+    /** Returns the kind of the network that was offered under a name, even if it is gone. */
     Net.Kind kind(String name) {
         Net.Kind kind = kinds.get(name);
         return kind == null ? Net.Kind.OTHER : kind;
     }
 
-    /** Has the daemon connect for a file. */
+    /** Makes the daemon connect for a file. */
     void fetch(long id) {
         send(HostMessages.fetch(id));
     }
 
-    /** Has the daemon end in order. */
+    /** Makes the daemon shut down cleanly. */
     public void stop() {
         send(HostMessages.stop());
     }
 
-    /** Takes in a line of the daemon. What is not known is ignored. */
+    /** Handles a line from the daemon. Unknown messages are ignored. */
     public void heard(String line) throws JSONException {
         JSONObject m = new JSONObject(line);
         String type = m.getString("type");
@@ -130,7 +139,7 @@ public final class HostSession implements RelayWish.Daemon {
         }
     }
 
-    /** Finds out who has a connection, apart from what networks take. */
+    /** Finds out which app owns a connection, separately from the lookups over networks. */
     private void own(final long id, final String local, final String remote) {
         Runnable question =
                 new Runnable() {
@@ -139,7 +148,7 @@ public final class HostSession implements RelayWish.Daemon {
                         int uid = NOBODY;
                         try {
                             uid = resolver.owner(local, remote);
-                        } catch (Exception e) { // then nobody knows
+                        } catch (Exception e) { // then the owner is unknown
                             uid = NOBODY;
                         }
                         send(HostMessages.owned(id, uid));

@@ -4,11 +4,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The link by which a relay lets a client in, as `tributary relay pair` prints it. Who knows it can use the relay, so it does not
- * print. A value.
+ * The link with which a relay admits a client, as `tributary relay pair` prints it. Anybody who knows it can use the
+ * relay, so the text form of this class hides the secret. A value.
  */
 public final class Invitation {
-    // A question shows the host, and anybody may write a link: no characters that turn its direction, look like others, or make it a text.
+    // A question shows the host, and anybody may write a link: no characters that change its direction, look like
+    // others, or make it a sentence.
     private static final Pattern LINK =
             Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]{2,45}\\]|[0-9a-z._-]{1,253}):([0-9]{1,5})#([\\w-]{43})\\.([\\w-]{32})(?![\\w-])");
 
@@ -30,7 +31,7 @@ public final class Invitation {
         this.secret = secret;
     }
 
-    /** The first such link in a text; null if there is none. */
+    /** Returns the first such link in a text; null if there is none. */
     public static Invitation in(CharSequence text) {
         if (text == null) {
             return null;
@@ -39,7 +40,7 @@ public final class Invitation {
         return m.find() ? new Invitation(m.group(1), m.group(2), m.group(3), m.group(4)) : null;
     }
 
-    /** Whether a text means to be such a link, complete or not. */
+    /** Returns whether a text is meant to be such a link, complete or not. */
     public static boolean begins(CharSequence text) {
         return text != null && text.toString().trim().regionMatches(true, 0, "tributary:", 0, 10);
     }

@@ -1,6 +1,6 @@
 package io.github.tributary.core;
 
-/** How much each account may carry: each SIM, and all else that costs together. A value. */
+/** How much each account may carry: each SIM, and everything else that costs money together. A value. */
 public final class Limits {
     public static final Limits NONE = new Limits(0, 0, 1);
 

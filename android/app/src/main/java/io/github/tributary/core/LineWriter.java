@@ -7,7 +7,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 
 /**
- * Writes lines to a connection whose other end may be slow, on a thread of its own: who sends never waits. Safe for
+ * Writes lines to a connection whose other end may be slow, on a thread of its own: senders never wait. Safe for
  * concurrent use.
  */
 public final class LineWriter implements HostSession.Wire, Closeable {
@@ -54,11 +54,11 @@ public final class LineWriter implements HostSession.Wire, Closeable {
         try {
             connection.close();
         } catch (IOException e) {
-            // then it is closed
+            // already closed
         }
     }
 
-    /** Ends the thread after what was sent before. The connection stays open. */
+    /** Ends the thread after it has written what was sent before. The connection stays open. */
     @Override
     public void close() {
         if (!queue.offer(END)) {

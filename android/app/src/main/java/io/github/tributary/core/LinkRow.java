@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A network as people are shown it: what the system tells of it, what the daemon does with it, and why. A value. */
+/** A network as people see it: what the system reports of it, what the daemon does with it, and why. A value. */
 public final class LinkRow {
     public final Net net;
     public final Offer.Use use;
 
-    /** What the daemon does with it; null = it is not offered, or the daemon has not said anything of it yet. */
+    /** What the daemon does with it; null = it is not offered, or the daemon has not reported on it yet. */
     public final Status.Link link;
 
     private LinkRow(Net net, Offer.Use use, Status.Link link) {
@@ -18,7 +18,7 @@ public final class LinkRow {
         this.link = link;
     }
 
-    /** A row for each network there is; status null = the daemon has said nothing yet. */
+    /** Returns a row for each network present; status null = the daemon has not reported yet. */
     public static List<LinkRow> rows(Offer offer, Status status) {
         List<LinkRow> rows = new ArrayList<LinkRow>();
         for (Map.Entry<Net, Offer.Use> e : offer.uses().entrySet()) {

@@ -6,20 +6,23 @@ import java.security.SecureRandom;
 import java.util.Base64;
 import java.util.Locale;
 
-/** Addresses on this phone by which players and other programs get https objects over all networks: those of docs/GATEWAY.md. */
+/**
+ * Addresses on this phone through which players and other programs get https objects over all networks: see
+ * docs/GATEWAY.md.
+ */
 public final class LocalAddress {
     private static final int TOKEN_BYTES = 18;
 
     private LocalAddress() {}
 
-    /** A token that nobody guesses. */
+    /** Returns a token that nobody can guess. */
     public static String newToken() {
         byte[] b = new byte[TOKEN_BYTES];
         new SecureRandom().nextBytes(b);
         return Base64.getUrlEncoder().withoutPadding().encodeToString(b);
     }
 
-    /** The address for an https URL by the gateway at "address:port"; null if there is none for it. */
+    /** Returns the address of an https URL at the gateway "address:port"; null if the URL has none. */
     public static String of(String gateway, String token, String url) {
         URI u;
         try {

@@ -7,11 +7,11 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
-/** Some threads for each network, which end when they have nothing to do. Safe for concurrent use. */
+/** A few threads for each network, which end when idle. Safe for concurrent use. */
 public final class LookupPools implements HostSession.Lookups {
-    private static final int THREADS = 8; // of a network
+    private static final int THREADS = 8; // for each network
     private static final int WAITING = 64;
-    private static final int NETWORKS = 64; // remembered
+    private static final int NETWORKS = 64; // networks remembered
     private static final long IDLE_SECONDS = 10;
 
     private final Map<Long, ThreadPoolExecutor> pools = new HashMap<Long, ThreadPoolExecutor>(); // guarded by this
@@ -24,7 +24,7 @@ public final class LookupPools implements HostSession.Lookups {
         }
         ThreadPoolExecutor p = pools.get(handle);
         if (p == null) {
-            if (pools.size() >= NETWORKS) { // of those that are gone
+            if (pools.size() >= NETWORKS) { // some are of networks that are gone
                 endAll();
             }
             p = new ThreadPoolExecutor(THREADS, THREADS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<Runnable>(WAITING));
@@ -34,7 +34,7 @@ public final class LookupPools implements HostSession.Lookups {
         p.execute(lookup);
     }
 
-    /** Ends all, and takes no more. */
+    /** Ends all pools and accepts no more lookups. */
     public synchronized void close() {
         closed = true;
         endAll();

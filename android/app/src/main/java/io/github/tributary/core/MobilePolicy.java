@@ -1,6 +1,9 @@
 package io.github.tributary.core;
 
-/** What the user allows of networks that may cost money: mobile data, metered Wi-Fi, shared mobile data, satellites. A value. */
+/**
+ * What the user allows for networks that may cost money: mobile data, metered Wi-Fi, shared mobile data, satellites. A
+ * value.
+ */
 public final class MobilePolicy {
     /** How they are used. */
     public enum Mode {
@@ -14,10 +17,10 @@ public final class MobilePolicy {
 
     public final Mode mode;
 
-    /** The user has agreed to spend. Without it nothing is, whatever the mode. */
+    /** Whether the user agreed to spend money. Otherwise nothing is spent, whatever the mode. */
     public final boolean consent;
 
-    /** The user has agreed to roaming, too. */
+    /** Whether the user agreed to roaming, too. */
     public final boolean roaming;
 
     public final Limits limits;

@@ -1,6 +1,6 @@
 package io.github.tributary.core;
 
-/** What people are told of mobile data while the system has no such network for the app. */
+/** What people are told about mobile data while the system has no such network for the app. */
 public enum MobileRow {
     /** There is a network, which has a row of its own, or the phone has no modem. */
     NONE,
@@ -13,28 +13,28 @@ public enum MobileRow {
     OFF,
     /** The system's Data Saver is on. */
     DATA_SAVER,
-    /** Nothing is left of its limit. */
+    /** Its limit is used up. */
     SPENT,
     /** The system's Battery Saver is on, and Wi-Fi works. */
     BATTERY_SAVER,
     /** It comes up when something is downloaded. */
     READY,
-    /** The system was asked for it just now. */
+    /** The system was asked for it a moment ago. */
     COMING,
     /** The system was asked for it a while ago. */
     NOT_COMING;
 
-    /** After so long without a network people are told what to check. A phone on 3G takes some 5 s. */
+    /** After this long without a network, people are told what to check. A phone on 3G takes some 5 s. */
     public static final long PATIENCE_MILLIS = 15_000;
 
-    /** What the phone says. A value. */
+    /** What the phone reports. A value. */
     public static final class Phone {
         private final boolean modem;
         private final boolean sim;
         private final boolean airplane;
         private final boolean data;
 
-        /** Data: the user has it switched on. */
+        /** data: the user has it switched on. */
         public Phone(boolean modem, boolean sim, boolean airplane, boolean data) {
             this.modem = modem;
             this.sim = sim;
@@ -43,7 +43,10 @@ public enum MobileRow {
         }
     }
 
-    /** Judges. Saving: Data Saver is on; spent: nothing is left of a limit; asked: since when the system is asked, 0 = it is not. */
+    /**
+     * Chooses the row. saving: Data Saver is on; spent: a limit is used up; askedMillis: since when the system is asked
+     * for mobile data, 0 = it is not.
+     */
     public static MobileRow of(Offer offer, MobilePolicy policy, Phone phone, boolean saving, boolean spent, long askedMillis, long nowMillis) {
         for (Net n : offer.uses().keySet()) {
             if (n.kind == Net.Kind.CELLULAR) {

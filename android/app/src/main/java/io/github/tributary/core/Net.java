@@ -6,9 +6,9 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 
-/** One network as the system describes it. A value: a change makes another one. */
+/** One network as the system describes it. A value: a change makes a new one. */
 public final class Net {
-    /** What a network is made of. */
+    /** The kind of a network. */
     public enum Kind {
         WIFI("wifi"),
         CELLULAR("cellular"),
@@ -17,7 +17,7 @@ public final class Net {
         VPN("vpn"),
         OTHER("other");
 
-        /** The word of docs/APPBRIDGE.md. */
+        /** The word in docs/APPBRIDGE.md. */
         public final String word;
 
         Kind(String word) {
@@ -25,26 +25,26 @@ public final class Net {
         }
     }
 
-    /** What the system says of a network. */
+    /** What the system reports of a network. */
     public enum Trait {
         /** Bytes cost money. */
         METERED,
-        /** Mobile data of a foreign network. */
+        /** Mobile data from a foreign network. */
         ROAMING,
         /** It leads to the internet; a login page does not. */
         VALIDATED,
         /** A login page is in the way. */
         CAPTIVE,
-        /** The system's own choice for apps that do not choose. */
+        /** The system's own choice for apps that do not choose a network. */
         DEFAULT,
         /** The system does not let this app use it. */
         BLOCKED
     }
 
-    /** What the system knows the network by; never used again for another one. */
+    /** The system's identifier of the network, never reused for another one. */
     public final long handle;
 
-    /** The interface's name; "" as long as it is not known. */
+    /** The interface's name; "" while unknown. */
     public final String name;
 
     public final Kind kind;
@@ -54,13 +54,13 @@ public final class Net {
 
     public final List<String> dns;
 
-    /** "prefix/bits" by which it reaches IPv4 addresses; "" = it has none, or tells none. */
+    /** The "prefix/bits" through which it reaches IPv4 addresses; "" = none, or not reported. */
     public final String nat64;
 
-    /** The system's number for the SIM; {@link #NO_SIM} = none, or not told. */
+    /** The system's number for the SIM; {@link #NO_SIM} = none, or not reported. */
     public final int sim;
 
-    /** The sim of a network without one. */
+    /** The SIM of a network without one. */
     public static final int NO_SIM = -1;
 
     private final Set<Trait> traits;
@@ -82,20 +82,27 @@ public final class Net {
     }
 
     /**
-     * Whether the daemon can use it: known well enough, and it leads out by itself. A network that the user accepted although the
-     * system's test fails there, or part of the internet does not answer, is the system's default.
+     * Returns whether the daemon can use it: it is known well enough, and it leads to the internet by itself. A network
+     * that the user accepted, although it fails the system's test or part of the internet does not answer, is the
+     * system's default.
      */
     public boolean usable() {
         boolean out = is(Trait.VALIDATED) || is(Trait.DEFAULT) && !is(Trait.CAPTIVE);
         return out && kind != Kind.VPN && !name.isEmpty() && !addrs.isEmpty();
     }
 
-    /** Whether bytes may cost money. Whoever shares mobile data by Bluetooth or USB cannot always say so. */
+    /**
+     * Returns whether bytes may cost money. A device that shares mobile data by Bluetooth or USB cannot always report
+     * this.
+     */
     public boolean costs() {
         return kind == Kind.CELLULAR || kind == Kind.SATELLITE || kind == Kind.OTHER || is(Trait.METERED);
     }
 
-    /** The account that its bytes are counted on: one for each SIM, one for all else that costs; "" = they are not bounded. */
+    /**
+     * Returns the account that its bytes count toward: one for each SIM, one for everything else that costs money; "" =
+     * no limits apply.
+     */
     public String account() {
         if (kind == Kind.CELLULAR) {
             return account(sim);
@@ -103,7 +110,7 @@ public final class Net {
         return costs() ? "metered" : "";
     }
 
-    /** The account of a SIM. */
+    /** Returns the account of a SIM. */
     public static String account(int sim) {
         return sim == NO_SIM ? "cellular" : "cellular-" + sim;
     }

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The networks there are, from callbacks that may come in any order and late: of a network that was lost nothing is believed
- * before it is said to be there again. Not safe for concurrent use.
+ * The networks present, from callbacks that may arrive late and in any order: nothing is believed about a lost network
+ * before it is reported available again. Not safe for concurrent use.
  */
 public final class NetworkTable {
     private static final int REMEMBERED = 256;
@@ -34,7 +34,7 @@ public final class NetworkTable {
 
     private Entry entry(long handle) {
         if (lost.contains(handle)) {
-            return new Entry(); // a callback that comes late changes nothing
+            return new Entry(); // a late callback changes nothing
         }
         Entry e = entries.get(handle);
         if (e == null) {
@@ -44,12 +44,12 @@ public final class NetworkTable {
         return e;
     }
 
-    /** The network is there, also again: "lost" may mean that it did not fit a request any more. */
+    /** The network is available, possibly again: "lost" may mean that it no longer matched a request. */
     public void available(long handle) {
         lost.remove(handle);
     }
 
-    /** What the network is made of, which SIM it is of or {@link Net#NO_SIM}, and what else the system says of it. */
+    /** Sets the network's kind, its SIM or {@link Net#NO_SIM}, and what else the system reports of it. */
     public void capabilities(long handle, Net.Kind kind, int sim, Set<Net.Trait> traits) {
         Entry e = entry(handle);
         e.kind = kind;
@@ -57,19 +57,20 @@ public final class NetworkTable {
         e.told = traits;
     }
 
-    /** Whether the system does not let this app use the network. */
+    /** Sets whether the system does not let this app use the network. */
     public void blocked(long handle, boolean blocked) {
         entry(handle).blocked = blocked;
     }
 
-    /** Which network the system uses for apps that do not choose; null = none. */
+    /** Sets the network that the system uses for apps that do not choose one; null = none. */
     public void byDefault(Long handle) {
         byDefault = handle;
     }
 
     /**
-     * Its interface and addresses, the prefix of its NAT64 or "", and whether it names our proxy to apps. The system looks by that whether the network leads
-     * out: it cannot find out unless the network is used before.
+     * Sets its interface and addresses, the prefix of its NAT64 or "", and whether it names our proxy to apps. In that
+     * case the system tests through our proxy whether the network leads to the internet, and cannot find out before the
+     * network is used.
      */
     public void properties(long handle, String name, List<String> addrs, List<String> dns, String nat64, boolean ours) {
         Entry e = entry(handle);
@@ -80,7 +81,7 @@ public final class NetworkTable {
         e.ours = ours;
     }
 
-    /** The network is gone. */
+    /** Removes the network. */
     public void lost(long handle) {
         entries.remove(handle);
         lost.add(handle);
@@ -89,7 +90,9 @@ public final class NetworkTable {
         }
     }
 
-    /** All networks that both callbacks have told of, those that cost nothing first, else in the order of their coming. */
+    /**
+     * Returns all networks that both callbacks reported, those that cost nothing first, otherwise in order of arrival.
+     */
     public List<Net> snapshot() {
         List<Net> free = new ArrayList<Net>();
         List<Net> metered = new ArrayList<Net>();

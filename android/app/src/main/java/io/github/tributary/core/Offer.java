@@ -7,27 +7,27 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Which of the networks the daemon may use, and the reason for each that it may not. A value. */
+/** Which networks the daemon may use, and for each other network the reason why not. A value. */
 public final class Offer {
     /** What is done with a network. */
     public enum Use {
         /** Offered to the daemon. */
         OFFERED,
-        /** It does not lead to the internet: a login page, or no way on. */
+        /** It does not lead to the internet: a login page, or no way out. */
         NOT_VALIDATED,
-        /** It costs, and the user has not agreed, or wants Wi-Fi only. */
+        /** It costs money, and the user has not agreed, or wants Wi-Fi only. */
         NOT_WANTED,
         /** Roaming, which the user has not agreed to. */
         ROAMING,
-        /** It costs, and the system's Data Saver is on. */
+        /** It costs money, and the system's Data Saver is on. */
         DATA_SAVER,
         /** The system does not let this app use it. */
         BLOCKED,
-        /** It costs, and waits for the others to go. */
+        /** It costs money, and waits until the others are gone. */
         BACKUP,
         /** Its radio costs battery, the system's Battery Saver is on, and another network works. */
         BATTERY_SAVER,
-        /** A VPN: it leads over the other networks itself. */
+        /** A VPN: it runs over the other networks itself. */
         VPN
     }
 
@@ -35,12 +35,12 @@ public final class Offer {
     private final MobilePolicy policy;
     private final boolean saving;
     private final boolean resting;
-    private final boolean other; // there is one that costs nothing and works
+    private final boolean other; // a network that costs nothing works
 
     /**
-     * Judges the networks there are. Saving: the system's Data Saver holds for this app. Resting: its Battery Saver is on,
-     * and the user has not allowed mobile data beside Wi-Fi meanwhile. Silent: the names of networks of which the daemon says that they
-     * bring nothing, though the system may not have noticed.
+     * Judges the networks present. saving: the system's Data Saver applies to this app. resting: Battery Saver is on,
+     * and the user has not allowed mobile data beside Wi-Fi during that time. silent: the names of networks that bring
+     * nothing according to the daemon, though the system may not have noticed.
      */
     public Offer(List<Net> present, MobilePolicy policy, boolean saving, boolean resting, Set<String> silent) {
         this.policy = policy;
@@ -83,8 +83,8 @@ public final class Offer {
     }
 
     /**
-     * Whether other apps are as well off by the proxy as without it: it has a network for them, or there is none for anybody. Else they
-     * would be offline, though the phone is not.
+     * Returns whether other apps are as well off with the proxy as without it: it has a network for them, or nobody has
+     * one. Otherwise they would be offline, though the phone is not.
      */
     public boolean serves(AppAccess apps) {
         boolean any = false;
@@ -97,12 +97,12 @@ public final class Offer {
         return !any;
     }
 
-    /** What is done with each network, in their order. */
+    /** Returns what is done with each network, in the networks' order. */
     public Map<Net, Use> uses() {
         return Collections.unmodifiableMap(uses);
     }
 
-    /** The networks that the daemon may use, in their order. */
+    /** Returns the networks that the daemon may use, in their order. */
     public List<Net> offered() {
         List<Net> all = new ArrayList<Net>();
         for (Map.Entry<Net, Use> e : uses.entrySet()) {
@@ -113,14 +113,14 @@ public final class Offer {
         return all;
     }
 
-    /** Whether mobile data pauses for Battery Saver: it could help, and the phone is online without it. */
+    /** Returns whether mobile data pauses for Battery Saver: it could help, and the phone is online without it. */
     boolean rests() {
         return resting && other && policy.mode == MobilePolicy.Mode.MOBILE_HELPS;
     }
 
     /**
-     * Whether the system is to be asked for mobile data beside Wi-Fi, which costs battery: only while the daemon has a use for it,
-     * which it has not when nothing is left of a limit.
+     * Returns whether to ask the system for mobile data beside Wi-Fi, which costs battery: only while the daemon has a
+     * use for it. It has none once a limit is used up.
      */
     public boolean request(boolean wanted) {
         return wanted && policy.mobileAllowed() && !saving && (policy.mode == MobilePolicy.Mode.MOBILE_HELPS && !rests() || !other);

@@ -3,14 +3,16 @@ package io.github.tributary.core;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** The rate of one download, from the bytes that it has at some times. Owned by one thread. */
+/** The rate of one download, from its byte counts over time. Owned by one thread. */
 public final class Pace {
     private static final long WINDOW_MILLIS = 5_000;
-    private static final long LEAST_MILLIS = 500; // or two reports close together would show any rate
+    private static final long LEAST_MILLIS = 500; // otherwise two reports close together could show any rate
 
     private final Deque<long[]> seen = new ArrayDeque<long[]>(); // {time, bytes}, the oldest first
 
-    /** Takes in how many bytes there are at a time. Fewer than before, or a stop, begin a new measurement: see {@link #reset}. */
+    /**
+     * Adds the number of bytes at a time. Fewer than before, or a pause, start a new measurement: see {@link #reset}.
+     */
     public void add(long nowMillis, long bytes) {
         if (!seen.isEmpty() && bytes < seen.getLast()[1]) {
             seen.clear();
@@ -31,7 +33,7 @@ public final class Pace {
             return -1;
         }
         long[] first = seen.getFirst();
-        long millis = nowMillis - first[0]; // not to the last report: a download that stalls becomes slower
+        long millis = nowMillis - first[0]; // not to the last report: the rate of a stalled download falls
         return millis < LEAST_MILLIS ? -1 : (seen.getLast()[1] - first[1]) * 1000 / millis;
     }
 

@@ -10,10 +10,10 @@ import java.util.Map;
 
 /** The rate of each network during the last minute. Owned by one thread. */
 public final class RateHistory {
-    /** How many points {@link #points} returns for each network, a second apart. */
+    /** The number of points that {@link #points} returns for each network, a second apart. */
     public static final int SECONDS = 60;
 
-    private static final long FRESH_MILLIS = 2_500; // the daemon reports each second while something moves
+    private static final long FRESH_MILLIS = 2_500; // the daemon reports each second while data moves
 
     private static final class Sample {
         final long at;

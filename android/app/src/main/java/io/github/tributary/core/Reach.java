@@ -1,10 +1,10 @@
 package io.github.tributary.core;
 
-/** How other apps come to use the proxy. */
+/** How other apps find the proxy. */
 public enum Reach {
-    /** The user tells them: in the settings of the Wi-Fi network, or of the app. */
+    /** The user configures them: in the settings of the Wi-Fi network, or of the app. */
     BY_HAND,
-    /** The setting that holds for all networks, which takes a permission given by adb. */
+    /** The setting for all networks, which needs a permission granted through adb. */
     SETTING,
     /** A VPN that carries nothing and names the proxy. */
     VPN

@@ -10,12 +10,12 @@ import org.json.JSONObject;
 public final class RelayState {
     /** The connection to it over one network. */
     public static final class Lane {
-        /** Of the network's interface. */
+        /** The name of the network's interface. */
         public final String link;
 
         public final boolean up;
 
-        /** Why it is not, a code of docs/APPBRIDGE.md; "" = it is, or is being made. */
+        /** Why it is not up, a code of docs/APPBRIDGE.md; "" = it is up, or connecting. */
         public final String code;
 
         private Lane(JSONObject o) {
@@ -30,7 +30,7 @@ public final class RelayState {
 
     public final List<Lane> lanes;
 
-    /** Whether it takes no more tunnels at the moment. */
+    /** Whether it accepts no more tunnels at the moment. */
     public final boolean refuses;
 
     private RelayState(JSONObject o) {
@@ -47,7 +47,7 @@ public final class RelayState {
         lanes = Collections.unmodifiableList(all);
     }
 
-    /** Null = none is used. */
+    /** Parses the state; null = no relay is used. */
     static RelayState of(JSONObject o) {
         return o == null ? null : new RelayState(o);
     }

@@ -1,8 +1,8 @@
 package io.github.tributary.core;
 
 /**
- * What the user wants of a relay, from the wish until the daemon has done it or said why not: to pair with one, or to forget one. One at a
- * time. Not safe for concurrent use.
+ * What the user wants of a relay: to pair with one, or to forget one. A wish is open until the daemon has fulfilled it
+ * or reported why not. There is one wish at a time. Not safe for concurrent use.
  */
 public final class RelayWish {
     /** The daemon's end. */
@@ -12,43 +12,43 @@ public final class RelayWish {
         void forget(long id, String address);
     }
 
-    /** How it ended: a code of docs/APPBRIDGE.md, or one of these. */
+    /** The result: a code of docs/APPBRIDGE.md, or one of these. */
     public static final String DONE = "";
 
     public static final String NO_ANSWER = "no_answer";
 
-    private long last; // number of a wish
+    private long last; // number of the last wish
     private Invitation invitation; // null = none
     private String forgotten; // address; null = none
-    private String end; // null = none has ended
+    private String end; // result of the last wish; null = none has ended
 
-    /** Whether the daemon has to do something. */
+    /** Returns whether the daemon has something to do. */
     public boolean open() {
         return invitation != null || forgotten != null;
     }
 
-    /** Whether it is to pair with one. */
+    /** Returns whether the wish is to pair with one. */
     public boolean pairs() {
         return invitation != null;
     }
 
-    /** The identity of the key of the relay to pair with; "" = none is. */
+    /** Returns the identity of the key of the relay to pair with; "" = none. */
     public String key() {
         return invitation == null ? "" : invitation.key;
     }
 
-    /** How the last one ended; null = none has, or another one is open. */
+    /** Returns the result of the last wish; null = none has ended, or another one is open. */
     public String end() {
         return end;
     }
 
-    /** Wants a relay paired, in place of what was wanted before. */
+    /** Wishes to pair with a relay, in place of the wish before. */
     public void pair(Invitation i) {
         begin();
         invitation = i;
     }
 
-    /** Wants a relay forgotten, in place of what was wanted before. */
+    /** Wishes to forget a relay, in place of the wish before. */
     public void forget(String address) {
         begin();
         forgotten = address;
@@ -61,7 +61,7 @@ public final class RelayWish {
         last++;
     }
 
-    /** Tells a daemon, if there is something to tell. */
+    /** Sends the open wish, if any, to a daemon. */
     public void tell(Daemon d) {
         if (invitation != null) {
             d.pair(last, invitation);
@@ -70,18 +70,18 @@ public final class RelayWish {
         }
     }
 
-    /** Takes the daemon's answer; false = it is not that to the wish that is open. */
+    /** Handles the daemon's answer; false = it does not answer the open wish. */
     public boolean answered(long id, String code) {
         if (!open() || id != last) {
             return false;
         }
-        invitation = null; // it is valid once: nobody needs the secret any more
+        invitation = null; // it is valid once: the secret is no longer needed
         forgotten = null;
         end = code;
         return true;
     }
 
-    /** Nobody has answered for too long. */
+    /** Ends the wish after too long without an answer. */
     public void expire() {
         if (open()) {
             answered(last, NO_ANSWER);

@@ -8,7 +8,10 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What a user may send to those who mend the program: what it ran on and the ends of its logs, without what it was used for. */
+/**
+ * What a user may send to the maintainers: what the program ran on and the ends of its logs, without what it was used
+ * for.
+ */
 public final class Report {
     private static final int LAST = 32 * 1024; // bytes of each log; an intent holds less than 1 MB
 
@@ -16,15 +19,15 @@ public final class Report {
     private static final Pattern IPV6 = Pattern.compile("(?<![0-9a-zA-Z:.\\])])(?!::1\\b)(?=[0-9a-fA-F]*:)(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?:/\\d+)?");
     private static final Pattern IPV4 = Pattern.compile("(?<![\\d.])(?!127\\.)\\d{1,3}(?:\\.\\d{1,3}){3}(?![\\d.])");
 
-    /** A host's name: letters after the last dot, as no version has, and not the ending of a file. */
+    /** A host name: letters after the last dot, unlike a version, and not a file's extension. */
     private static final Pattern NAME =
             Pattern.compile("(?<![\\w./-])(?:[\\w-]+\\.)+(?!(?:go|so|toml|sock|json|log|tmp)\\b)[a-zA-Z][a-zA-Z0-9-]+(?![\\w/(])");
 
-    private static final String LOGGED = "time="; // how a line of the log begins; others are those of a crash, which has dots too
+    private static final String LOGGED = "time="; // how a log line begins; others are of a crash, which has dots too
 
     private Report() {}
 
-    /** Facts are its first lines. A log that is not there is left out. */
+    /** Builds a report that starts with the facts. A missing log is left out. */
     public static String of(List<String> facts, File... logs) {
         StringBuilder b = new StringBuilder();
         for (String fact : facts) {
@@ -43,12 +46,15 @@ public final class Report {
         return hidden.toString();
     }
 
-    /** The log of the process before the one that writes this log. */
+    /** Returns the log of the process before the one that writes this log. */
     public static File before(File log) {
         return new File(log.getPath() + ".1");
     }
 
-    /** The line without links and addresses, and without names of servers where the program has written it in order. */
+    /**
+     * Returns the line without links and addresses, and, if it is a line of the program itself, without names of
+     * servers.
+     */
     static String hide(String line) {
         String s = LINK.matcher(line).replaceAll("(link)");
         s = IPV6.matcher(s).replaceAll("(address)");
@@ -57,7 +63,7 @@ public final class Report {
         return line.startsWith(LOGGED) ? name.replaceAll("(name)") : s;
     }
 
-    /** The last lines of a file; "" = there are none. */
+    /** Returns the last lines of a file; "" = there are none. */
     private static String last(File log) {
         try (RandomAccessFile f = new RandomAccessFile(log, "r")) {
             long skipped = Math.max(0, f.length() - LAST);
@@ -66,7 +72,7 @@ public final class Report {
             f.readFully(bytes);
             String text = new String(bytes, StandardCharsets.UTF_8);
             return skipped == 0 ? text : text.substring(text.indexOf('\n') + 1);
-        } catch (IOException e) { // none was written, or it is begun anew at this moment
+        } catch (IOException e) { // never written, or being recreated
             return "";
         }
     }

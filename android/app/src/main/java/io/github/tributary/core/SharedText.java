@@ -12,14 +12,14 @@ import java.util.regex.Pattern;
 public final class SharedText {
     private static final Pattern URL = Pattern.compile("(?i)\\bhttps?://[^\\s<>\"'\\u00ab\\u00bb\\u201c\\u201d]+");
 
-    /** Of 64 or 128 hexadecimal digits, alone or like "sha256:HEX". */
+    /** A checksum of 64 or 128 hexadecimal digits, alone or like "sha256:HEX". */
     private static final Pattern CHECKSUM = Pattern.compile("(?i)(?<![0-9a-z])(?:(sha-?256[:=])?([0-9a-f]{64})|(sha-?512[:=])?([0-9a-f]{128}))(?![0-9a-z])");
 
     private static final int MOST = 50; // URLs at once
 
     private SharedText() {}
 
-    /** The first URL in the text, without what follows it in a sentence; null if there is none. */
+    /** Returns the first URL in the text, without what follows it in a sentence; null if there is none. */
     public static String url(CharSequence text) {
         if (text == null) {
             return null;
@@ -38,9 +38,10 @@ public final class SharedText {
     }
 
     /**
-     * What a text that is a list of URLs, separated by spaces or lines, says to download, each once; of other text the first URL. Empty
-     * if there is none. A checksum in a list is that of the URL before it, and before the first URL of the next one; in other text a
-     * single checksum is that of the URL. "#sha256=HEX" at the end of a URL is its checksum.
+     * Returns what a text asks to download: for a list of URLs, separated by spaces or lines, each URL once; for other
+     * text the first URL. Empty if there is none. A checksum in a list belongs to the URL before it; one before the
+     * first URL belongs to that URL. In other text a single checksum belongs to the URL. "#sha256=HEX" at the end of a
+     * URL is its checksum.
      */
     public static List<Source> sources(CharSequence text) {
         Map<String, Source> all = new LinkedHashMap<String, Source>();
@@ -71,7 +72,7 @@ public final class SharedText {
         return new ArrayList<Source>(all.values());
     }
 
-    /** A URL whose end may be its checksum. */
+    /** Returns the source for a URL whose end may be its checksum. */
     private static Source source(String url, String sum) {
         int hash = url.indexOf('#');
         Matcher end = CHECKSUM.matcher(hash < 0 ? "" : url.substring(hash + 1));
@@ -79,7 +80,7 @@ public final class SharedText {
         return labelled ? Source.of(url.substring(0, hash)).verified(name(end)) : Source.of(url).verified(sum);
     }
 
-    /** The checksum in a text; "" if there is none, or more than one. */
+    /** Returns the checksum in a text; "" if there is none, or more than one. */
     private static String only(String text) {
         String found = "";
         Matcher m = CHECKSUM.matcher(text);
@@ -92,12 +93,15 @@ public final class SharedText {
         return found;
     }
 
-    /** As the daemon calls a checksum. */
+    /** Returns a checksum in the daemon's form. */
     private static String name(Matcher sum) {
         return (sum.group(2) != null ? "sha256:" + sum.group(2) : "sha512:" + sum.group(4)).toLowerCase(Locale.ROOT);
     }
 
-    /** Whether the last character closes a bracket that the URL does not open: that of the sentence around it. */
+    /**
+     * Returns whether the last character closes a bracket that the URL does not open: it belongs to the sentence around
+     * the URL.
+     */
     private static boolean unopened(String s, int end) {
         char close = s.charAt(end - 1);
         char open = close == ')' ? '(' : close == ']' ? '[' : 0;

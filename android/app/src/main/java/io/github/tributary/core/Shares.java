@@ -6,7 +6,7 @@ import java.util.Map;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** How many bytes each kind of network has brought. A value. */
+/** How many bytes each kind of network brought. A value. */
 public final class Shares {
     public static final Shares NONE = new Shares(Collections.<Net.Kind, Long>emptyMap());
 
@@ -16,7 +16,7 @@ public final class Shares {
         this.bytes = Collections.unmodifiableMap(bytes);
     }
 
-    /** The same with more bytes of a kind. */
+    /** Returns the same with more bytes of a kind. */
     public Shares plus(Net.Kind kind, long more) {
         Map<Net.Kind, Long> sum = new EnumMap<Net.Kind, Long>(Net.Kind.class);
         sum.putAll(bytes);
@@ -32,7 +32,7 @@ public final class Shares {
         return sum;
     }
 
-    /** In bytes. */
+    /** Returns the bytes of a kind. */
     public long of(Net.Kind kind) {
         Long n = bytes.get(kind);
         return n == null ? 0 : n;
@@ -46,7 +46,7 @@ public final class Shares {
         return sum;
     }
 
-    /** Returns the share of each kind that has brought something, in percent; together they are 100. */
+    /** Returns the share in percent of each kind that brought something; together they are 100. */
     public Map<Net.Kind, Integer> percent() {
         Map<Net.Kind, Integer> percent = new EnumMap<Net.Kind, Integer>(Net.Kind.class);
         long total = total();
@@ -71,7 +71,7 @@ public final class Shares {
         return o;
     }
 
-    /** What {@link #toJson} wrote. */
+    /** Parses what {@link #toJson} wrote. */
     static Shares parse(JSONObject o) {
         Shares s = NONE;
         for (Net.Kind kind : Net.Kind.values()) {

@@ -7,16 +7,19 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** What is downloaded, and how its server is asked for it. A value. */
+/** What to download, and how to ask its server for it. A value. */
 public final class Source {
     private static final int LONGEST = 16_384; // characters of all fields: servers take less
 
     public final String url;
 
-    /** What the file must have, like "sha256:HEX"; "" = any. */
+    /** The checksum that the file must have, like "sha256:HEX"; "" = any. */
     public final String checksum;
 
-    /** Fields of the requests, like "Referer: https://example.com/". They may be secret: no log and no screen has them. */
+    /**
+     * Fields of the requests, like "Referer: https://example.com/". They may be secret and appear in no log and on no
+     * screen.
+     */
     public final List<String> header;
 
     private Source(String url, String checksum, List<String> header) {
@@ -29,14 +32,14 @@ public final class Source {
         return new Source(url, "", Collections.<String>emptyList());
     }
 
-    /** The same, that must have a checksum. */
+    /** Returns the same with a required checksum. */
     Source verified(String checksum) {
         return new Source(url, checksum, header);
     }
 
     /**
-     * The same with another field in its requests. Without it if the value is empty, or holds what no field can, or there would be
-     * too much.
+     * Returns the same with another field in its requests. The field is left out if its value is empty, contains
+     * characters that no field can hold, or makes the fields too long.
      */
     public Source with(String name, String value) {
         int length = name.length();
@@ -60,7 +63,7 @@ public final class Source {
         return true;
     }
 
-    /** Puts what is more than the URL into an object, as the daemon's order has it. */
+    /** Writes everything except the URL to an object, as in the daemon's order. */
     void write(JSONObject o) throws JSONException {
         if (!checksum.isEmpty()) {
             o.put("checksum", checksum);
@@ -70,7 +73,7 @@ public final class Source {
         }
     }
 
-    /** Of an object with a URL and what {@link #write} wrote. */
+    /** Parses an object with a URL and what {@link #write} wrote. */
     static Source parse(JSONObject o) throws JSONException {
         List<String> header = new ArrayList<String>();
         JSONArray lines = o.optJSONArray("header");

@@ -9,7 +9,7 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** What the daemon says goes on. A value. */
+/** The status that the daemon reports. A value. */
 public final class Status {
     /** One link. */
     public static final class Link {
@@ -24,7 +24,7 @@ public final class Status {
         /** Bytes per second. */
         public final long goodput;
 
-        /** Received since the daemon began. */
+        /** Bytes received since the daemon started. */
         public final long bytes;
 
         /** Bytes left this month or today, whichever is less; -1 = there is no limit. */
@@ -55,11 +55,11 @@ public final class Status {
         }
     }
 
-    /** What links that are counted together have left. */
+    /** What is left for links that are counted together. */
     public static final class Account {
         public final String name;
 
-        /** The first day of the month that is counted, "2026-11-15"; "" = not known yet. */
+        /** The first day of the counted month, "2026-11-15"; "" = not known yet. */
         public final String since;
 
         /** Null = no limit. */
@@ -78,10 +78,12 @@ public final class Status {
 
     public final List<Link> links;
 
-    /** Those with a limit. */
+    /** The accounts with a limit. */
     public final List<Account> accounts;
 
-    /** Downloads that run, and tunnels and undivided requests that move data: those of browsers, say. */
+    /**
+     * The number of running downloads, and of tunnels and undivided requests that move data, such as those of browsers.
+     */
     public final int transfers;
 
     /** Null = there is none. */
@@ -110,7 +112,7 @@ public final class Status {
         return new Status(links, accounts, undivided + (transfers == null ? 0 : transfers.length()), RelayState.of(o.optJSONObject("relay")));
     }
 
-    /** The link of that name; null = there is none. */
+    /** Returns the link with that name; null = there is none. */
     public Link link(String name) {
         for (Link l : links) {
             if (l.name.equals(name)) {
@@ -121,8 +123,8 @@ public final class Status {
     }
 
     /**
-     * The names of links that bring nothing though they should, and did not at the time of another status, null = there is none.
-     * A pause is not enough: a link that is suspected often brings its bytes a moment later.
+     * Returns the names of links that bring nothing though they should, and did not at the time of an earlier status;
+     * before null = there is none. A pause is not enough: a suspected link often brings its bytes a moment later.
      */
     public Set<String> silent(Status before) {
         Set<String> names = new HashSet<String>();
@@ -135,7 +137,7 @@ public final class Status {
         return names;
     }
 
-    /** Whether nothing is left of a limit of an account. */
+    /** Returns whether a limit of an account is used up. */
     public boolean spent(String account) {
         for (Account a : accounts) {
             if (a.name.equals(account) && (a.monthly != null && a.monthly.left <= 0 || a.daily != null && a.daily.left <= 0)) {
@@ -145,7 +147,7 @@ public final class Status {
         return false;
     }
 
-    /** What all links have brought since the daemon began. */
+    /** Returns the bytes that all links brought since the daemon started. */
     public long bytes() {
         long sum = 0;
         for (Link l : links) {
@@ -154,7 +156,7 @@ public final class Status {
         return sum;
     }
 
-    /** The rate of all links, in bytes per second; 0 while nothing runs. */
+    /** Returns the rate of all links in bytes per second; 0 while nothing runs. */
     public long rate() {
         long sum = 0;
         for (Link l : links) {

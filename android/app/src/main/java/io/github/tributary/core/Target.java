@@ -6,22 +6,22 @@ import java.io.IOException;
 
 /** A file that is being downloaded. */
 public interface Target {
-    /** Where such files are. Calls may take a while. */
+    /** The place for such files. Calls may take a while. */
     interface Files {
-        /** A new one, to be called so. */
+        /** Creates a new file with that name. */
         Target create(String name) throws IOException;
 
-        /** That of an earlier process; see {@link Target#place}. */
+        /** Returns the file of an earlier process; see {@link Target#place}. */
         Target at(String place) throws IOException;
     }
 
-    /** A name for it that outlives the process. */
+    /** Returns a name for it that outlives the process. */
     String place();
 
-    /** The file, to be written; close gives it back. FileNotFoundException = it is gone. */
+    /** Opens the file for writing; close releases it. Throws FileNotFoundException if it is gone. */
     Opened open() throws IOException;
 
-    /** All of it is there, and the server calls it so. Returns its place from now on. */
+    /** Completes the file under the server's name. Returns its place from now on. */
     String finish(String name) throws IOException;
 
     void delete() throws IOException;

@@ -1,17 +1,17 @@
 package io.github.tributary.core;
 
-/** What tells one version of an object from another. A value. */
+/** What distinguishes one version of an object from another. A value. */
 public final class Version {
-    /** That of which nothing is known. */
+    /** A version of which nothing is known. */
     public static final Version NONE = new Version("", "", -1, "");
 
-    /** Strong, as for If-Range; "" = it cannot be resumed. */
+    /** The strong validator, as for If-Range; "" = it cannot be resumed. */
     public final String validator;
 
     /** A digest of the version's other properties. */
     public final String mark;
 
-    /** -1 = not known. */
+    /** The size in bytes; -1 = unknown. */
     public final long size;
 
     /** Where it was found: a validator means nothing elsewhere. */

@@ -3,7 +3,7 @@ package androidx.test.platform.app;
 import android.app.Instrumentation;
 import android.os.Bundle;
 
-/** What Robolectric calls of androidx.test, which is not needed here. */
+/** A stub of a type of androidx.test that Robolectric uses but that is not needed here. */
 public final class InstrumentationRegistry {
     private InstrumentationRegistry() {}
 

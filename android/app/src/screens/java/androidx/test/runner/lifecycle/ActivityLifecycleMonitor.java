@@ -1,4 +1,4 @@
 package androidx.test.runner.lifecycle;
 
-/** What Robolectric calls of androidx.test, which is not needed here. */
+/** A stub of a type of androidx.test that Robolectric uses but that is not needed here. */
 public interface ActivityLifecycleMonitor {}

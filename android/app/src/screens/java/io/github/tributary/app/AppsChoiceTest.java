@@ -35,7 +35,7 @@ import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowConnectivityManager;
 import org.robolectric.shadows.ShadowPackageManager;
 
-/** Other apps use mobile data by way of the proxy only if the user agreed. */
+/** Other apps use mobile data through the proxy only if the user agreed. */
 @RunWith(RobolectricTestRunner.class)
 public class AppsChoiceTest {
     private static final String BROWSER = "org.example.browser";
@@ -113,7 +113,7 @@ public class AppsChoiceTest {
             shadowOf(which).clickOnItem(0);
             press(which, DialogInterface.BUTTON_POSITIVE);
         } else {
-            settings.setApps(AppAccess.Choice.CHOSEN, Collections.singleton(BROWSER)); // of a later Android
+            settings.setApps(AppAccess.Choice.CHOSEN, Collections.singleton(BROWSER)); // from a later Android
         }
         assertEquals(told ? AppAccess.Choice.CHOSEN : AppAccess.Choice.NONE, access().choice);
         assertEquals(told ? Collections.singleton(UID) : Collections.<Integer>emptySet(), access().uids);
@@ -130,7 +130,7 @@ public class AppsChoiceTest {
         assertTrue(access().uids.isEmpty());
     }
 
-    /** What Android says whose a connection is. */
+    /** What Android reports about the owner of a connection. */
     @Implements(ConnectivityManager.class)
     public static class Owners extends ShadowConnectivityManager {
         static boolean ours; // the VPN

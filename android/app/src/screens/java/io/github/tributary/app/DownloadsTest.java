@@ -45,12 +45,12 @@ import org.robolectric.RuntimeEnvironment;
 import org.robolectric.shadow.api.Shadow;
 import org.robolectric.util.ReflectionHelpers;
 
-/** Downloads, and what becomes of them. */
+/** Downloads, from their start to their end. */
 @RunWith(RobolectricTestRunner.class)
 public class DownloadsTest {
     private FolderFiles files;
 
-    /** Downloads that ask a server of the test and write into its folder. */
+    /** Downloads from a server of the test, into its folder. */
     private final class Local extends Downloads {
         private int held;
 
@@ -207,7 +207,7 @@ public class DownloadsTest {
     public void whatAKilledProcessShowedIsPutRight() throws Exception {
         halfIsThere();
         NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
-        manager.notify(150, shown()); // of a download that is no more
+        manager.notify(150, shown()); // of a removed download
         assertTrue((shown().flags & Notification.FLAG_ONGOING_EVENT) != 0);
         Local killed = downloads;
         downloads = new Local();
@@ -220,8 +220,8 @@ public class DownloadsTest {
     @Test
     public void aProcessThatBeginsPutsThemRight() {
         NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
-        manager.notify(150, new Notification.Builder(app, "x").setSmallIcon(android.R.drawable.ic_media_play).build()); // of a download that is no more
-        ReflectionHelpers.setField(app, "downloads", null); // as in a process that begins
+        manager.notify(150, new Notification.Builder(app, "x").setSmallIcon(android.R.drawable.ic_media_play).build()); // of a removed download
+        ReflectionHelpers.setField(app, "downloads", null); // as in a new process
         App.downloads(app);
         assertNull("it stays for ever", shadowOf(manager).getNotification(150));
     }
@@ -244,7 +244,7 @@ public class DownloadsTest {
         halfIsThere();
         daemon.half = false;
         downloads.suspendAll();
-        downloads.online(); // its thread may have ended, and nobody has heard of that
+        downloads.online(); // its thread may have ended without anybody hearing of it
         until("it is done", () -> text().contains("complete"));
         isWhole("slow.bin");
         daemon.half = true;
@@ -312,7 +312,7 @@ public class DownloadsTest {
         until("half is there", () -> daemon.asked.size() == 2);
         assertTrue("it ends too soon", job.ends.isEmpty());
         assertTrue("it does not come again", job.onStopJob(parameters()));
-        downloads.suspendAll(); // as the service does that nobody binds
+        downloads.suspendAll(); // as the service does when nothing binds it
         until("it is interrupted", () -> state().phase == DownloadState.Phase.LATER);
         daemon.half = false;
         assertTrue(job.onStartJob(parameters()));
@@ -327,7 +327,7 @@ public class DownloadsTest {
     }
 
     @Test
-    @SuppressWarnings("deprecation") // of the network's type: the newer way is there from Android 9 on
+    @SuppressWarnings("deprecation") // the network's type: the newer way exists from Android 9 on
     public void aJobIsPlannedWhileSomethingIsLeft() throws Exception {
         Resumption resumption = new Resumption(app, downloads);
         assertNull(planned());
@@ -367,7 +367,7 @@ public class DownloadsTest {
         double before = downloads.get(101).used().joules;
         assertEquals("100 s at 360 mA and 4 V", 144, before, 14);
         assertTrue("saved too soon", Texts.download(app, new Local().get(101)).contains("was closed meanwhile"));
-        for (int i = 0; i < 30; i++) { // the radio stays awake, then what the phone uses is for something else
+        for (int i = 0; i < 30; i++) { // the radio stays awake; later use belongs to something else
             shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         }
         assertEquals("12 s at 1.44 W", 12 * 1.44, downloads.get(101).used().joules - before, 2 * 1.44);
@@ -375,7 +375,7 @@ public class DownloadsTest {
         assertEquals("the next process does not know", text(), Texts.download(app, new Local().get(101)));
     }
 
-    /** The more exact way, where the counter moves: phones that have one say 0 for the current, or nonsense. */
+    /** The more accurate way, where the counter moves: phones that have one report 0 or nonsense for the current. */
     @Test
     @SuppressWarnings("deprecation") // the system sends such
     public void theChargeCounterIsMetered() throws Exception {

@@ -16,7 +16,7 @@ import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.annotation.Config;
 
-/** From Android 15 on, screens go on behind the system's bars. */
+/** From Android 15 on, screens extend behind the system's bars. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = {35, 36})
 public class EdgesTest {
@@ -49,7 +49,7 @@ public class EdgesTest {
         assertEquals(false, light());
     }
 
-    /** Whether the icons of both bars are dark ones, for a light screen. */
+    /** Returns whether the icons of both bars are dark, for a light screen. */
     private static boolean light() {
         Activity main = Robolectric.buildActivity(MainActivity.class).setup().get();
         int[] names = {android.R.attr.windowLightStatusBar, android.R.attr.windowLightNavigationBar};

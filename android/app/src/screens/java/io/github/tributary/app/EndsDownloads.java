@@ -7,8 +7,8 @@ import org.junit.rules.ExternalResource;
 import org.robolectric.RuntimeEnvironment;
 
 /**
- * Ends the downloads of a test. Robolectric keeps the main looper and the notifications across tests, so a download that still
- * runs would show itself in the next one.
+ * Ends the downloads of a test. Robolectric keeps the main looper and the notifications across tests, so a download
+ * that is still running would appear in the next test.
  */
 final class EndsDownloads extends ExternalResource {
     @Override
@@ -16,7 +16,7 @@ final class EndsDownloads extends ExternalResource {
         App.downloads(RuntimeEnvironment.getApplication()).pauseAll();
         for (int i = 0; i < 6000; i++) {
             boolean ended = !running();
-            shadowOf(Looper.getMainLooper()).idle(); // what they said last
+            shadowOf(Looper.getMainLooper()).idle(); // their last reports
             if (ended) {
                 return;
             }

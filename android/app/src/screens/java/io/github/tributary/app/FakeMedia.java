@@ -11,7 +11,7 @@ import java.io.FileNotFoundException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The system's store of files, with room for one. */
+/** The system's media store, with room for one file. */
 public final class FakeMedia extends ContentProvider {
     static final List<ContentValues> said = new ArrayList<ContentValues>();
     static boolean gone;

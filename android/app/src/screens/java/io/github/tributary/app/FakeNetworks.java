@@ -14,7 +14,7 @@ import org.robolectric.shadows.ShadowNetworkCapabilities;
 import org.robolectric.util.ReflectionHelpers;
 import org.robolectric.util.ReflectionHelpers.ClassParameter;
 
-/** Networks that come and go as a test says. */
+/** Networks that come and go as a test decides. */
 final class FakeNetworks {
     final ConnectivityManager manager =
             (ConnectivityManager) RuntimeEnvironment.getApplication().getSystemService(Context.CONNECTIVITY_SERVICE);
@@ -23,19 +23,19 @@ final class FakeNetworks {
         return new ArrayList<ConnectivityManager.NetworkCallback>(Shadows.shadowOf(manager).getNetworkCallbacks());
     }
 
-    /** How many requests the system has. */
+    /** Returns the number of requests that the system has. */
     int callbacks() {
         return all().size();
     }
 
-    /** What the system says to those who want to know whether they may use a network. */
+    /** Reports to all callbacks whether they may use a network. */
     void block(Network n, boolean blocked) {
         for (ConnectivityManager.NetworkCallback callback : all()) {
             callback.onBlockedStatusChanged(n, blocked);
         }
     }
 
-    /** Tells everybody of a network. */
+    /** Reports a network to everybody. */
     void tell(Network n, NetworkCapabilities c, LinkProperties p) {
         for (ConnectivityManager.NetworkCallback callback : all()) {
             callback.onAvailable(n);

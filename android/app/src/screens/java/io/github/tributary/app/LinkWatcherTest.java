@@ -24,7 +24,7 @@ import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowNetwork;
 import org.robolectric.shadows.ShadowNetworkInfo;
 
-/** What the system's callbacks make of the list of networks. */
+/** How the system's callbacks change the list of networks. */
 @RunWith(RobolectricTestRunner.class)
 public class LinkWatcherTest {
     private final List<String> seen = new ArrayList<String>();
@@ -100,7 +100,7 @@ public class LinkWatcherTest {
 
     @Test
     @Config(sdk = 26)
-    @SuppressWarnings("deprecation") // as the system told then
+    @SuppressWarnings("deprecation") // as that version reported it
     public void roamingIsSeenOnAndroid8() throws Exception {
         NetworkInfo info = ShadowNetworkInfo.newInstance(NetworkInfo.DetailedState.CONNECTED, ConnectivityManager.TYPE_MOBILE, 0, true, NetworkInfo.State.CONNECTED);
         Shadows.shadowOf(networks.manager).addNetwork(ShadowNetwork.newInstance(102), info);
@@ -121,7 +121,7 @@ public class LinkWatcherTest {
         assertEquals("rmnet0 cellular [10.0.0.2/32] metered " + account() + ";", last());
     }
 
-    /** A satellite of the provider's also says that it is mobile data. */
+    /** A provider's satellite network also reports that it is mobile data. */
     @Test
     @Config(sdk = {35, 36})
     public void satellitesAreSeen() throws Exception {
@@ -131,7 +131,7 @@ public class LinkWatcherTest {
         assertEquals("sat0 satellite [10.0.0.2/32] metered;", last());
     }
 
-    /** The user may use a network that the system's test finds fault with. A login page takes the test some seconds to find. */
+    /** The user may use a network that fails the system's test. The test takes some seconds to find a login page. */
     @Test
     public void theDefaultIsBelievedWhenTheTestIsOver() throws Exception {
         networks.tell(
@@ -149,7 +149,7 @@ public class LinkWatcherTest {
 
     @Test
     public void mobileDataIsRequestedAndLetGo() {
-        assertEquals(2, networks.callbacks()); // for all networks, and for the default
+        assertEquals(2, networks.callbacks()); // for all networks, and for the default one
         watcher.request(false, false);
         assertEquals(2, networks.callbacks());
         watcher.request(true, false);

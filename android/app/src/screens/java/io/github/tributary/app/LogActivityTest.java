@@ -18,7 +18,7 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.android.controller.ActivityController;
 
-/** The log, and what is sent of it. */
+/** The log, and the part of it that is sent. */
 @RunWith(RobolectricTestRunner.class)
 public class LogActivityTest {
     private final Application app = RuntimeEnvironment.getApplication();

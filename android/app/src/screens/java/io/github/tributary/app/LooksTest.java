@@ -33,11 +33,11 @@ import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 import org.robolectric.annotation.GraphicsMode;
 
-/** That people can read the screens, hear them read aloud, and hit their buttons. */
+/** Checks that people can read the screens, hear them read aloud, and hit their buttons. */
 @RunWith(RobolectricTestRunner.class)
 public class LooksTest {
-    private static final int TOUCH = 48; // dp: what Android asks for
-    private static final double CONTRAST = 4.5; // what WCAG 2.1 asks for, level AA
+    private static final int TOUCH = 48; // dp: Android's requirement
+    private static final double CONTRAST = 4.5; // the requirement of WCAG 2.1, level AA
 
     private Scene scene;
 
@@ -51,7 +51,7 @@ public class LooksTest {
         scene.close();
     }
 
-    /** All screens, with as much on them as there can be. */
+    /** Returns all screens, with as much on them as possible. */
     private List<Activity> screens() throws Exception {
         scene.mobileAllowed();
         scene.starts();
@@ -79,7 +79,7 @@ public class LooksTest {
         return all;
     }
 
-    /** What a screen shows below its title. */
+    /** Returns what a screen shows below its title. */
     private static List<View> shown(Activity screen) {
         return shown(screen.findViewById(android.R.id.content));
     }
@@ -88,7 +88,7 @@ public class LooksTest {
         String id = "";
         try {
             id = v.getResources().getResourceEntryName(v.getId());
-        } catch (Resources.NotFoundException e) { // it has none, or one made by its group
+        } catch (Resources.NotFoundException e) { // it has no ID, or one created by its group
             id = v instanceof TextView ? ((TextView) v).getText().toString() : "";
         }
         return v.getClass().getSimpleName() + " " + id + " in " + v.getContext().getClass().getSimpleName();
@@ -110,7 +110,7 @@ public class LooksTest {
         assertTrue("only " + n, n > 20);
     }
 
-    private static boolean isText(View v) { // that can be selected: nothing is hit there
+    private static boolean isText(View v) { // selectable text: it is not a touch target
         return v instanceof TextView && ((TextView) v).isTextSelectable();
     }
 
@@ -132,7 +132,10 @@ public class LooksTest {
         }
     }
 
-    /** Nothing is typed into a field that the user did not touch, and screen readers do not stop at the group that has the focus. */
+    /**
+     * No keyboard opens for a field that the user did not touch, and screen readers do not stop at the group that has
+     * the focus.
+     */
     @Test
     public void noFieldIsEditedAtFirst() throws Exception {
         for (Activity screen : screens()) {
@@ -147,7 +150,7 @@ public class LooksTest {
         }
     }
 
-    /** A row is read as one thing, and says all that it shows. */
+    /** A row is read as one item, and says everything that it shows. */
     @Test
     public void aNetworkIsReadAsOne() throws Exception {
         Activity screen = screens().get(0);
@@ -163,7 +166,7 @@ public class LooksTest {
         assertTrue(graph, graph.contains("Wi-Fi"));
     }
 
-    /** What changes each second is not read aloud each second; what runs, and what went wrong, is. */
+    /** What changes each second is not read aloud each second; what is running, and what failed, is. */
     @Test
     public void onlyNewsAreReadAloud() throws Exception {
         List<String> live = new ArrayList<String>();
@@ -172,10 +175,10 @@ public class LooksTest {
                 live.add(v.getResources().getResourceEntryName(v.getId()));
             }
         }
-        assertEquals(Arrays.asList("state", "relay"), live); // "ended" is seldom shown
+        assertEquals(Arrays.asList("state", "relay"), live); // "ended" is rarely shown
     }
 
-    /** The screen reader goes down the screen, and jumps from heading to heading. */
+    /** The screen reader moves down the screen, and jumps from heading to heading. */
     @Test
     @Config(sdk = {29, 31, 34, 35, 36})
     public void headingsLeadThroughTheScreen() throws Exception {
@@ -209,7 +212,7 @@ public class LooksTest {
         }
     }
 
-    /** On a small screen with large letters nothing is cut off, but for names of files and what is typed. */
+    /** On a small screen with large fonts nothing is cut off, except file names and typed text. */
     @Test
     @Config(sdk = 34, qualifiers = "w320dp-h480dp-mdpi")
     @GraphicsMode(GraphicsMode.Mode.NATIVE)
@@ -285,7 +288,7 @@ public class LooksTest {
                 (Color.blue(color) * a + Color.blue(ground) * (255 - a)) / 255);
     }
 
-    /** As WCAG has it. */
+    /** Returns the contrast as WCAG defines it. */
     private static double contrast(int a, int b) {
         double x = Color.luminance(a) + 0.05;
         double y = Color.luminance(b) + 0.05;

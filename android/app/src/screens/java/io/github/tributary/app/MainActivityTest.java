@@ -65,7 +65,7 @@ import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowPackageManager;
 import org.robolectric.shadows.ShadowVpnService;
 
-/** The screen, and what starts with the phone. */
+/** The main screen, and what starts with the phone. */
 @RunWith(RobolectricTestRunner.class)
 public class MainActivityTest {
     @Rule public final EndsDownloads ends = new EndsDownloads();
@@ -76,7 +76,7 @@ public class MainActivityTest {
 
     @Before
     public void open() {
-        shadowOf(RuntimeEnvironment.getApplication()).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // or downloads wait
+        shadowOf(RuntimeEnvironment.getApplication()).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // else downloads wait
         settings = new Settings(RuntimeEnvironment.getApplication());
         settings.setWelcomed();
         controller = Robolectric.buildActivity(MainActivity.class).setup();
@@ -143,7 +143,7 @@ public class MainActivityTest {
         screen = controller.get();
     }
 
-    /** Where the first run was skipped. */
+    /** The case in which the first run was skipped. */
     @Test
     public void mobileDataIsAskedAboutWhenItIsNeeded() {
         screen.findViewById(R.id.toggle).performClick();
@@ -155,7 +155,7 @@ public class MainActivityTest {
         screen.findViewById(R.id.toggle).performClick();
         assertTrue("it waits for the answer", settings.run());
         asksAboutMobileData("Start");
-        question().cancel(); // as "back" does
+        question().cancel(); // like "back"
         screen.findViewById(R.id.toggle).performClick();
         assertNull("the same screen asks again", question());
         settings.setRun(false);
@@ -166,7 +166,7 @@ public class MainActivityTest {
         asksAboutMobileData("a download");
         question().cancel();
 
-        anotherScreen(MainActivity.starting(screen)); // as the tile does
+        anotherScreen(MainActivity.starting(screen)); // like the tile
         asksAboutMobileData("the tile");
         answer(question(), DialogInterface.BUTTON_NEGATIVE);
         anotherScreen(opened);
@@ -188,7 +188,7 @@ public class MainActivityTest {
         assertFalse(settings.inBatterySaver());
     }
 
-    /** Whoever has an address can fetch over mobile data: the user can take it back. */
+    /** Anybody who has an address can download over mobile data: the user can revoke it. */
     @Test
     public void localAddressesCanBeTakenBack() {
         View button = screen.findViewById(R.id.new_address);
@@ -292,7 +292,7 @@ public class MainActivityTest {
         assertFalse(settings.run());
     }
 
-    /** What other apps can start, and of what only the system can. */
+    /** What other apps can start, and which parts only the system can start. */
     @Test
     public void littleIsOpenToOtherApps() throws Exception {
         int all = PackageManager.GET_ACTIVITIES | PackageManager.GET_SERVICES | PackageManager.GET_RECEIVERS | PackageManager.GET_PROVIDERS;
@@ -365,7 +365,7 @@ public class MainActivityTest {
         reach(R.id.reach_by_hand);
         reach(R.id.reach_vpn);
         assertEquals("asked again", Reach.VPN, settings.reach());
-        settings.setReach(Reach.BY_HAND); // as the VPN does when another one comes
+        settings.setReach(Reach.BY_HAND); // like the VPN when another one comes
         shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
         assertEquals(R.id.reach_by_hand, reach());
     }
@@ -529,7 +529,7 @@ public class MainActivityTest {
             {"POST_NOTIFICATIONS", "notifications"},
             {"WAKE_LOCK", "awake"},
             {"WRITE_EXTERNAL_STORAGE", "Write to storage"},
-            {"READ_EXTERNAL_STORAGE", "Write to storage"}, // comes with it
+            {"READ_EXTERNAL_STORAGE", "Write to storage"}, // implied by it
             {"RECEIVE_BOOT_COMPLETED", "when the phone starts"},
             {"RUN_USER_INITIATED_JOBS", "without a time limit"},
             {"WRITE_SECURE_SETTINGS", "secure settings"},
@@ -545,7 +545,7 @@ public class MainActivityTest {
         assertEquals(words.length - (Build.VERSION.SDK_INT >= 29 ? 2 : 0), asked.length); // storage: before Android 10
     }
 
-    /** What the next process says of this one, which the system ends. */
+    /** Returns what the next process reports about this one, which the system ends. */
     private String ended() {
         App app = (App) screen.getApplication();
         app.onCreate();
@@ -598,7 +598,7 @@ public class MainActivityTest {
         }
     }
 
-    /** The system restores what buttons show: it is no choice of the user's. */
+    /** The system restores the state of buttons: that is not a choice of the user. */
     @Test
     public void aRestoredButtonIsNoChoice() {
         settings.setReach(Reach.VPN);
@@ -644,7 +644,7 @@ public class MainActivityTest {
         assertEquals("acr2", list.getItemAtPosition(0));
         assertEquals("browser", list.getItemAtPosition(1));
         for (int i = 0; i < list.getCount(); i++) {
-            list.getAdapter().getView(i, null, list); // as the screen does
+            list.getAdapter().getView(i, null, list); // like the screen
         }
         assertTrue("it breaks in a VPN", list.isItemChecked(0));
         assertFalse(list.isItemChecked(1));

@@ -30,7 +30,7 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
 
-/** The rows of the networks: what is said, and what the button does. */
+/** The rows of the networks: their texts, and the action of the button. */
 @RunWith(RobolectricTestRunner.class)
 public class NetworkRowsTest {
     private Scene scene;

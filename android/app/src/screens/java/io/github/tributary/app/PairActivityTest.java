@@ -38,7 +38,7 @@ import org.robolectric.android.controller.ActivityController;
 import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowToast;
 
-/** Relays: the user is asked before one is used, the daemon does the rest, and the secret is kept nowhere. */
+/** Relays: the user is asked before one is used, the daemon does the rest, and the secret is not stored anywhere. */
 @RunWith(RobolectricTestRunner.class)
 public class PairActivityTest {
     private static final String TOKEN = "AbCdEfGhIjKlMnOpQrStUvWxYz012345";
@@ -106,7 +106,10 @@ public class PairActivityTest {
         App.relays(app).answered(id, Invitation.in(link).address, "");
     }
 
-    /** The same name with another key may be somebody else: the user is warned, and nothing is replaced unasked. */
+    /**
+     * The same name with another key may be somebody else: the user is warned, and nothing is replaced without a
+     * question.
+     */
     @Test
     public void anotherKeyIsWarnedOf() {
         String other = LINK.replace("q3fX", "zzzz").replace("relay", "RELAY");
@@ -125,7 +128,7 @@ public class PairActivityTest {
         assertFalse("it is known now", message().contains("Warning"));
         answer(DialogInterface.BUTTON_NEGATIVE);
         pairs(LINK.replace("relay.", "second."), 3);
-        open(LINK); // that of the one before the last
+        open(LINK); // the link of the one before the last
         assertTrue("a relay before the last is forgotten: " + message(), message().contains("Warning"));
         answer(DialogInterface.BUTTON_NEGATIVE);
         App.relays(app).remove("relay.example.com:443");
@@ -134,7 +137,7 @@ public class PairActivityTest {
         assertFalse("it was removed: " + message(), message().contains("Warning"));
     }
 
-    /** Older versions did not note the key. */
+    /** Older versions did not store the key. */
     @Test
     public void anUnknownKeyIsWarnedOf() {
         new Settings(app).setRelay("relay.example.com:443", "");
@@ -271,7 +274,7 @@ public class PairActivityTest {
         assertTrue(Texts.relay(app, "a.example:443", null, false, null).contains("Start Tributary"));
     }
 
-    /** Only the daemon gets it: no file, no saved screen and no report has it. */
+    /** Only the daemon gets it: it appears in no file, no saved screen and no report. */
     @Test
     public void theSecretIsKeptNowhere() throws Exception {
         ActivityController<PairActivity> controller = open(LINK);

@@ -17,14 +17,20 @@ import java.util.List;
 import java.util.Map;
 import javax.imageio.ImageIO;
 
-/** A picture of a screen, compared with the one that was inspected. `make -C android pictures` renews these. */
+/** A picture of a screen, compared with one that was inspected. `make -C android pictures` renews those. */
 final class Picture {
     private static final boolean RENEW = Boolean.getBoolean("tributary.pictures.renew");
 
-    /** Of 256 levels. Files hold 256 colors, most of them within 8 levels of the true ones; processors round some pixels otherwise. */
+    /**
+     * The tolerance in 256 levels. Files hold 256 colors, most of them within 8 levels of the true ones; processors
+     * round some pixels differently.
+     */
     private static final int LEVELS = 32;
 
-    /** The part of all pixels that may differ by more: a tenth of the stroke of a letter, say. A text that changes is 10 times as much. */
+    /**
+     * The share of all pixels that may differ by more: a tenth of the stroke of a letter, for example. A changed text
+     * is 10 times as much.
+     */
     private static final double PART = 0.0003;
 
     private final Bitmap bitmap;
@@ -33,7 +39,7 @@ final class Picture {
         this.bitmap = bitmap;
     }
 
-    /** A whole window, and over it a dialog; null = none. */
+    /** Returns a picture of a whole window, and a dialog over it; null = no dialog. */
     static Picture of(View window, Dialog dialog) {
         Bitmap b = Bitmap.createBitmap(window.getWidth(), window.getHeight(), Bitmap.Config.ARGB_8888);
         Canvas canvas = new Canvas(b);
@@ -48,12 +54,12 @@ final class Picture {
         return new Picture(b);
     }
 
-    /** What is drawn by hand. */
+    /** Returns a picture of a bitmap drawn by hand. */
     static Picture of(Bitmap bitmap) {
         return new Picture(bitmap);
     }
 
-    /** Compares it with a file, or writes the file if that is what is wanted. */
+    /** Compares it with a file, or writes the file if requested. */
     void matches(File file) throws IOException {
         int w = bitmap.getWidth();
         int h = bitmap.getHeight();
@@ -90,7 +96,7 @@ final class Picture {
         return false;
     }
 
-    /** A picture of at most 256 colors: the most frequent ones of those that are some levels apart. */
+    /** Returns a picture of at most 256 colors: the most frequent ones among those that are some levels apart. */
     private static BufferedImage indexed(int[] pixels, int w, int h) {
         final Map<Integer, Integer> count = new HashMap<Integer, Integer>();
         for (int p : pixels) {

@@ -33,7 +33,7 @@ import org.robolectric.annotation.GraphicsMode;
 import org.robolectric.shadows.ShadowDialog;
 import org.robolectric.shadows.ShadowPackageManager;
 
-/** What the screens look like, drawn by Android's own code. On one version: others draw letters otherwise. */
+/** What the screens look like, drawn by Android's own code. On one version: others draw letters differently. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 34)
 @GraphicsMode(GraphicsMode.Mode.NATIVE)
@@ -66,7 +66,7 @@ public class PicturesTest {
         Picture.of(screen, dialog).matches(new File(PICTURES, name + ".png"));
     }
 
-    /** A picture that the store shows, too. */
+    /** Makes a picture that the store also shows. */
     private static void screenshot(String name, View screen) throws Exception {
         Scene.idle();
         Picture.of(screen, null).matches(new File(STORE, "phoneScreenshots/" + name + ".png"));
@@ -88,7 +88,7 @@ public class PicturesTest {
     private static final String DAY = "w360dp-h800dp-hdpi";
     private static final String NIGHT = "w360dp-h800dp-night-hdpi";
     private static final String ARABIC = "ar-ldrtl-w360dp-h800dp-mdpi";
-    private static final String LARGE = "w360dp-h1400dp-mdpi"; // high: all that users scroll through
+    private static final String LARGE = "w360dp-h1400dp-mdpi"; // tall enough for everything that users scroll through
     private static final String LANDSCAPE = "w720dp-h360dp-land-mdpi";
     private static final String TABLET = "w1000dp-h800dp-land-mdpi";
 
@@ -98,7 +98,7 @@ public class PicturesTest {
         picture("first-run", open(WelcomeActivity.class));
     }
 
-    /** The first run at the end of its test. */
+    /** Returns the first run at the end of its test. */
     private View tested() throws Exception {
         scene.mobileAllowed();
         scene.starts();
@@ -291,7 +291,9 @@ public class PicturesTest {
         return ShadowDialog.getLatestDialog();
     }
 
-    /** The question after sharing from another app, before a plain ground in place of that app. */
+    /**
+     * Makes a picture of the question after sharing from another app, in front of a plain ground in place of that app.
+     */
     private void sharePicture(String name, int ground) throws Exception {
         scene.mobileAllowed();
         View behind = new View(scene.context);
@@ -345,14 +347,14 @@ public class PicturesTest {
         picture("bypass", screen, ShadowDialog.getLatestDialog());
     }
 
-    /** Two streams that become one, as the launcher shows them. */
+    /** Two streams that join into one, as the launcher shows them. */
     @Test
     public void icon() throws Exception {
         Bitmap b = Bitmap.createBitmap(512, 512, Bitmap.Config.ARGB_8888);
         Canvas c = new Canvas(b);
         c.drawColor(scene.context.getColor(R.color.launcher));
         Drawable d = scene.context.getDrawable(R.drawable.launcher);
-        d.setBounds(-128, -128, 640, 640); // without the border that launchers cut off
+        d.setBounds(-128, -128, 640, 640); // without the border that launchers crop
         d.draw(c);
         Picture.of(b).matches(new File(STORE, "icon.png"));
     }
@@ -383,7 +385,7 @@ public class PicturesTest {
         picture("log", screen);
     }
 
-    /** The main screen down to its end, which names the version. */
+    /** Returns the main screen down to its end, which names the version. */
     private View whole() {
         View screen = open(MainActivity.class);
         ((TextView) screen.findViewById(R.id.about)).setText(scene.context.getString(R.string.about, "1.0"));

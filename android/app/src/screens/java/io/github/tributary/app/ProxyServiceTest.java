@@ -69,7 +69,7 @@ public class ProxyServiceTest {
         Daemon.Listener told;
         private List<String> command;
         private int bridges;
-        private boolean refused; // by the system: the foreground
+        private boolean refused; // by the system, to run in the foreground
 
         @Override
         boolean foreground() {
@@ -88,7 +88,7 @@ public class ProxyServiceTest {
                 @Override
                 void stop(HostSession session) {
                     try {
-                        new File(getFilesDir(), "die").createNewFile(); // as a daemon does that is told to stop
+                        new File(getFilesDir(), "die").createNewFile(); // like a daemon that is told to stop
                     } catch (IOException e) {
                         throw new IllegalStateException(e);
                     }
@@ -119,7 +119,7 @@ public class ProxyServiceTest {
         }
     }
 
-    private static final int IDLE = 2; // requests: to hear of all networks, and of the default
+    private static final int IDLE = 2; // requests: one for all networks, one for the default
 
     private final FakeNetworks networks = new FakeNetworks();
     private final List<String> lines = new CopyOnWriteArrayList<String>();
@@ -169,7 +169,7 @@ public class ProxyServiceTest {
                 FakeNetworks.properties("rmnet0", "10.0.0.2", 32));
     }
 
-    /** What the daemon was told last: the names of its links. */
+    /** Returns the names of the links that the daemon was last told about. */
     private String offered() {
         String last = lines.get(lines.size() - 1);
         return (last.contains("wlan0") ? "wlan0 " : "") + (last.contains("rmnet0") ? "rmnet0" : "");
@@ -211,7 +211,7 @@ public class ProxyServiceTest {
         assertTrue(new File(service.getFilesDir(), "started").delete());
         controller = Robolectric.buildService(Shell.class).create();
         service = controller.get();
-        assertEquals(Service.START_STICKY, service.onStartCommand(null, 0, 2)); // as the system does
+        assertEquals(Service.START_STICKY, service.onStartCommand(null, 0, 2)); // like the system
         daemonStarts(service.getFilesDir());
     }
 
@@ -273,7 +273,10 @@ public class ProxyServiceTest {
         assertEquals("wlan0 rmnet0", offered());
     }
 
-    /** It pauses mobile data beside Wi-Fi, until the user says otherwise. Without Wi-Fi the phone stays online. */
+    /**
+     * Battery Saver pauses mobile data beside Wi-Fi, until the user says otherwise. Without Wi-Fi the phone stays
+     * online.
+     */
     @Test
     public void batterySaverIsHeeded() throws Exception {
         helps();
@@ -397,7 +400,10 @@ public class ProxyServiceTest {
         assertTrue(lines.get(lines.size() - 1).contains("\"metered\":\"all\""));
     }
 
-    /** Apps that may not use mobile data are not sent to a proxy that has nothing else: the phone would be online, and they not. */
+    /**
+     * Apps that may not use mobile data are not sent to a proxy that has nothing else: they would be offline while the
+     * phone is online.
+     */
     @Test
     public void theProxyIsAnnouncedWhereItServes() throws Exception {
         settings.setReach(Reach.VPN);
@@ -497,7 +503,7 @@ public class ProxyServiceTest {
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
     }
 
-    /** The system's proxy is ours. */
+    /** Makes the system's proxy ours. */
     private void named() throws Exception {
         settings.setReach(Reach.SETTING);
         bothNetworks();
@@ -553,7 +559,7 @@ public class ProxyServiceTest {
         shadowOf(RuntimeEnvironment.getApplication()).clearStartedServices();
         restart.onStartJob(null);
         assertNull("it runs", shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService());
-        controller.destroy(); // as a kill does, the user still wants it
+        controller.destroy(); // like a kill: the user still wants it
         restart.onStartJob(null);
         assertNotNull("it stays dead", shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService());
         assertEquals("once only", 1, planned());
@@ -612,7 +618,7 @@ public class ProxyServiceTest {
         settings.setRun(false);
         controller = Robolectric.buildService(Shell.class).create();
         service = controller.get();
-        service.refused = true; // as Android 12 does in the background
+        service.refused = true; // like Android 12 in the background
         controller.bind();
         assertTrue("nothing runs", ProxyService.runs());
         Downloads.Entry e = App.downloads(service).add("https://example.com/a.iso");
@@ -634,7 +640,7 @@ public class ProxyServiceTest {
     @Test
     public void whoMayNotComeBackSaysSo() {
         NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
-        service.refused = true; // as Android 12 does in the background
+        service.refused = true; // like Android 12 in the background
         service.onStartCommand(null, 0, 2);
         Notification n = shadowOf(manager).getNotification(3);
         assertNotNull("nobody is told", n);
@@ -679,7 +685,7 @@ public class ProxyServiceTest {
     @Test
     public void theProxyIsTakenBackAfterAKill() throws Exception {
         named();
-        RuntimeEnvironment.getApplication().onCreate(); // of the next process
+        RuntimeEnvironment.getApplication().onCreate(); // in the next process
         assertEquals(":0", systemProxy());
     }
 
@@ -687,7 +693,7 @@ public class ProxyServiceTest {
     public void theProxyIsTakenBackByAProcessThatCrashes() throws Exception {
         named();
         Thread.getDefaultUncaughtExceptionHandler().uncaughtException(Thread.currentThread(), new IllegalStateException("a fault"));
-        bothNetworks(); // the main thread goes on for a while
+        bothNetworks(); // the main thread runs on for a while
         assertEquals(":0", systemProxy());
     }
 

@@ -33,7 +33,7 @@ import org.robolectric.android.controller.ServiceController;
 import org.robolectric.shadows.ShadowNetwork;
 import org.robolectric.util.ReflectionHelpers;
 
-/** What goes on while the screens are looked at: networks, a daemon that reports, downloads. */
+/** What runs while the screens are inspected: networks, a daemon that reports, downloads. */
 final class Scene implements Closeable {
     private static final long MB = 1_000_000;
 
@@ -42,13 +42,13 @@ final class Scene implements Closeable {
     private final FakeNetworks networks = new FakeNetworks();
     private ServiceController<ProxyServiceTest.Shell> controller;
     private HostSession session; // null = nothing runs
-    private int seconds; // so long the networks have brought something
+    private int seconds; // for which the networks have brought data
     private long wifi;
     private long mobile;
 
     Scene() {
         settings.setWelcomed();
-        settings.setMode(MobilePolicy.Mode.WIFI_ONLY); // chosen there, or the first start asks
+        settings.setMode(MobilePolicy.Mode.WIFI_ONLY); // set here, otherwise the first start asks
         shadowOf(context.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
         TelephonyManager phone = (TelephonyManager) context.getSystemService(Context.TELEPHONY_SERVICE);
         shadowOf(phone).setSimState(TelephonyManager.SIM_STATE_READY);
@@ -98,7 +98,7 @@ final class Scene implements Closeable {
         heard("{\"type\":\"want\",\"cellular\":true}");
     }
 
-    /** A minute of two networks, the second of which comes after 20 s. */
+    /** Plays a minute with two networks, the second of which arrives after 20 s. */
     void downloadsForAMinute() {
         for (int i = 0; i < 60; i++) {
             second();
@@ -114,7 +114,7 @@ final class Scene implements Closeable {
         report(w, wifi, m, mobile);
     }
 
-    /** What the daemon says after a second. */
+    /** Sends what the daemon reports after a second. */
     void report(long wifiRate, long wifi, long mobileRate, long mobile) {
         shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         String link = "{\"name\":\"%s\",\"state\":\"up\",\"goodput_bytes_per_second\":%d,\"bytes\":%d%s}";
@@ -145,7 +145,7 @@ final class Scene implements Closeable {
         return Shares.NONE.plus(Net.Kind.WIFI, wifi * MB).plus(Net.Kind.CELLULAR, mobile * MB);
     }
 
-    /** What the battery gave for a download of 20 s. */
+    /** Returns the battery use for a download of 20 s. */
     private static BatteryMeter metered() {
         BatteryMeter m = new BatteryMeter();
         BatteryScale scale = new BatteryScale();
@@ -155,7 +155,7 @@ final class Scene implements Closeable {
         return m;
     }
 
-    /** A list of downloads: one that runs, and others, the first of them the oldest. */
+    /** Makes a list of downloads: one that is running, and others, the oldest first. */
     void downloads(boolean all) throws Exception {
         JSONArray list = new JSONArray();
         if (all) {
@@ -183,7 +183,7 @@ final class Scene implements Closeable {
         running.at(421, 295);
     }
 
-    /** A test of the first run that has the fetcher of the scene. */
+    /** Returns a test of the first run that uses the scene's fetcher. */
     Running test() {
         Running running = new Running();
         ReflectionHelpers.setField(
@@ -198,7 +198,7 @@ final class Scene implements Closeable {
         return running;
     }
 
-    /** A download that is as far as the test says. */
+    /** A download whose progress the test sets. */
     static final class Running implements Fetcher {
         private final CountDownLatch begun = new CountDownLatch(1);
         private Listener listener;

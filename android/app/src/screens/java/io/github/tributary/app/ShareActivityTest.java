@@ -40,7 +40,7 @@ import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowToast;
 
-/** Links from other apps: the user is asked, whatever the intent says. */
+/** Links from other apps: the user is asked, whatever the intent contains. */
 @RunWith(RobolectricTestRunner.class)
 public class ShareActivityTest {
     @Rule public final EndsDownloads ends = new EndsDownloads();
@@ -50,11 +50,11 @@ public class ShareActivityTest {
 
     @Before
     public void start() {
-        shadowOf(app).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // or downloads wait
+        shadowOf(app).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // else downloads wait
         downloads = App.downloads(app);
     }
 
-    /** What other apps can send, with a link to https://example.com/a/x.iso. */
+    /** Returns the intents that other apps can send, with a link to https://example.com/a/x.iso. */
     private Map<String, Intent> intents() {
         Uri link = Uri.parse("https://example.com/a/x.iso");
         String text = "see https://example.com/a/x.iso.";
@@ -80,7 +80,7 @@ public class ShareActivityTest {
         assertEquals(ShareActivity.class.getName(), app.getPackageManager().resolveActivity(send, 0).activityInfo.name);
     }
 
-    /** Not that of Android 2.3, which knows neither light nor dark. */
+    /** The theme is not that of Android 2.3, which has neither light nor dark. */
     @Test
     public void theQuestionLooksLikeTheApp() {
         TypedArray a = open(intents().get("SEND")).obtainStyledAttributes(new int[] {android.R.attr.windowIsTranslucent, android.R.attr.alertDialogTheme});
@@ -94,7 +94,7 @@ public class ShareActivityTest {
         return Robolectric.buildActivity(ShareActivity.class, intent).create().get();
     }
 
-    /** The question that is on the screen; null if there is none. */
+    /** Returns the question on the screen; null if there is none. */
     private AlertDialog question() {
         AlertDialog d = (AlertDialog) ShadowAlertDialog.getLatestDialog();
         return d != null && d.isShowing() ? d : null;
@@ -162,7 +162,7 @@ public class ShareActivityTest {
         assertEquals("plain http needs none", View.GONE, question().getButton(DialogInterface.BUTTON_NEUTRAL).getVisibility());
     }
 
-    /** Where the first run was skipped: the download begins, and mobile data joins when the user agrees. */
+    /** The case in which the first run was skipped: the download starts, and mobile data joins when the user agrees. */
     @Test
     public void mobileDataIsAskedAboutWhenItIsNeeded() {
         shadowOf(app.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
@@ -174,7 +174,7 @@ public class ShareActivityTest {
         assertFalse("nobody hears the answer", shared.isFinishing());
         assertEquals(app.getString(R.string.consent), text());
         assertTrue("other windows may lie over it", question().getButton(DialogInterface.BUTTON_POSITIVE).getFilterTouchesWhenObscured());
-        question().cancel(); // as "back" does
+        question().cancel(); // like "back"
         shadowOf(Looper.getMainLooper()).idle();
         assertTrue("it stays", shared.isFinishing());
         assertFalse("no answer is none", settings.policy().mobileAllowed() || settings.mobileAnswered());
@@ -213,7 +213,7 @@ public class ShareActivityTest {
             nothingBegan(e.getKey());
             assertTrue(e.getKey() + ": it stays", refused.isFinishing());
             ShareActivity left = open(e.getValue());
-            question().cancel(); // as "back" does
+            question().cancel(); // like "back"
             shadowOf(Looper.getMainLooper()).idle();
             nothingBegan(e.getKey());
             assertTrue(e.getKey() + ": it stays", left.isFinishing());
@@ -264,7 +264,7 @@ public class ShareActivityTest {
         assertEquals("sha256:" + "0".repeat(64), downloads.all().get(0).state().source.checksum);
     }
 
-    /** What a browser hands over with a link goes to the server, and nothing else. */
+    /** What a browser hands over with a link goes to the server, and nothing else does. */
     @Test
     public void theServerKnowsTheBrowsersUser() {
         Bundle fields = new Bundle();
@@ -291,7 +291,7 @@ public class ShareActivityTest {
         assertTrue("no page", downloads.all().get(4).state().source.header.isEmpty());
     }
 
-    /** The box in the question that is on the screen. */
+    /** Returns the box in the question on the screen. */
     private CheckBox wifiOnly() {
         return (CheckBox) ((ViewGroup) shadowOf(question()).getView()).getChildAt(0);
     }

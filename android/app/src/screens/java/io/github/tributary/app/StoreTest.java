@@ -24,7 +24,7 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 
-/** Files of downloads, with a system's store of files that the test makes. */
+/** Files of downloads, with a media store made by the test. */
 @RunWith(RobolectricTestRunner.class)
 public class StoreTest {
     private final Application app = RuntimeEnvironment.getApplication();

@@ -16,7 +16,7 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 
-/** What people read of a failure, which the daemon names by a code. */
+/** The texts that people read about a failure, which the daemon reports as a code. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 36)
 public class TextsTest {
@@ -41,7 +41,7 @@ public class TextsTest {
         assertEquals("keine Datei von dem Server (418)", of("status", "", 418));
     }
 
-    /** A name keeps its own direction in the middle of Arabic, and the sentence its own. */
+    /** A name keeps its own direction within Arabic, and the sentence keeps its own. */
     @Test
     @Config(qualifiers = "ar-ldrtl")
     public void arabic() {
@@ -52,7 +52,7 @@ public class TextsTest {
         assertEquals("2 س و5 د", latin(Texts.duration(context, 7500)).replaceAll("[\u200e\u200f،]", "").replaceAll("\\s+", " "));
     }
 
-    /** Which digits Arabic is written with depends on the version of the locale data. */
+    /** The digits that Arabic is written with depend on the version of the locale data. */
     private static String latin(String text) {
         StringBuilder b = new StringBuilder();
         for (char c : text.toCharArray()) {

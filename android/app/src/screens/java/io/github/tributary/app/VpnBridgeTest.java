@@ -21,9 +21,9 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.annotation.Config;
 import org.robolectric.util.ReflectionHelpers;
 
-/** The VPN that names the proxy. What the system makes of it takes a phone. */
+/** The VPN that names the proxy. Only a phone can show what the system does with it. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = {29, 31, 34, 35, 36}) // before, there is none
+@Config(sdk = {29, 31, 34, 35, 36}) // earlier versions have no bridge
 public class VpnBridgeTest {
     private final VpnBridge bridge = Robolectric.buildService(VpnBridge.class).create().get();
 
@@ -34,7 +34,7 @@ public class VpnBridgeTest {
                 bridge.configure(
                         bridge.new Builder() {
                             @Override
-                            public VpnService.Builder addDisallowedApplication(String name) { // asks a service that is not here
+                            public VpnService.Builder addDisallowedApplication(String name) { // needs a missing service
                                 left.add(name);
                                 return this;
                             }

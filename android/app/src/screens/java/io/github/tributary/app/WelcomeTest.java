@@ -64,7 +64,7 @@ public class WelcomeTest {
 
     private void untilItEnds() throws InterruptedException {
         for (int i = 0; i < 1000 && App.test(screen).runs(); i++) {
-            Thread.sleep(10); // its thread
+            Thread.sleep(10); // for its thread
             Scene.idle();
         }
         assertFalse("it does not end", App.test(screen).runs());
@@ -77,7 +77,7 @@ public class WelcomeTest {
         app.getSharedPreferences("settings", Context.MODE_PRIVATE).edit().clear().commit();
         MainActivity first = Robolectric.buildActivity(MainActivity.class).setup().get();
         assertEquals(WelcomeActivity.class.getName(), shadowOf(first).getNextStartedActivity().getComponent().getClassName());
-        controller.pause().resume(); // it is seen
+        controller.pause().resume(); // becomes visible
         MainActivity second = Robolectric.buildActivity(MainActivity.class).setup().get();
         assertNull("again", shadowOf(second).getNextStartedActivity());
     }
@@ -123,7 +123,7 @@ public class WelcomeTest {
         assertTrue(text(R.id.result), text(R.id.result).startsWith("20"));
         assertEquals(screen.getString(R.string.test_stop), text(R.id.test));
         assertEquals("it changes all the time", View.ACCESSIBILITY_LIVE_REGION_NONE, screen.findViewById(R.id.result).getAccessibilityLiveRegion());
-        running.at(30, 21); // more than it may take
+        running.at(30, 21); // more than allowed
         untilItEnds();
         String result = text(R.id.result);
         assertTrue(result, result.contains("Both networks helped: Wi-Fi 59%, Mobile data 41%"));
@@ -143,7 +143,7 @@ public class WelcomeTest {
         running.at(3, 0);
         pass(1);
         running.at(9, 0);
-        pass(21); // longer than it may take
+        pass(21); // longer than allowed
         untilItEnds();
         assertTrue(text(R.id.result), text(R.id.result).contains("Only one network helped: Wi-Fi 100%"));
     }

@@ -6,7 +6,7 @@ import static org.junit.Assert.assertTrue;
 
 import org.junit.Test;
 
-/** Apps are told of the proxy while it listens, and no longer. */
+/** The proxy is announced to apps while it listens, and no longer. */
 public class AnnouncerTest {
     private final FakeSystem system = new FakeSystem();
     private int bridges;

@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.Set;
 import org.junit.Test;
 
-/** Apps are chosen only where the system tells them apart; else the choice is none. */
+/** Apps are chosen only where the system tells them apart; otherwise the choice is none. */
 public class AppAccessTest {
     private static final Set<Integer> ONE = Collections.singleton(10200);
 

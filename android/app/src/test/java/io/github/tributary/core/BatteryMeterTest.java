@@ -62,7 +62,7 @@ public class BatteryMeterTest {
         meter.add(new Battery(80, true, UNKNOWN, 4_000_000, 4000, 250), now);
         now += 1000;
         assertTrue(meter.use().charged);
-        for (int i = 1; i < 30; i++) { // later it would be known
+        for (int i = 1; i < 30; i++) { // after that it would be known
             add(400_000, 3_900_000 - i);
         }
         assertTrue(Double.isNaN(meter.milliampHours()));

@@ -4,7 +4,7 @@ import static org.junit.Assert.assertEquals;
 
 import org.junit.Test;
 
-/** What phones say of their batteries. */
+/** The values that phones report about their batteries. */
 public class BatteryScaleTest {
     private static final int UNKNOWN = Battery.UNKNOWN;
     private static final long MISSING = Long.MIN_VALUE;

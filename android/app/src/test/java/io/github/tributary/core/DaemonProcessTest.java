@@ -16,7 +16,7 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
-/** The daemon's process is started, started again, and ended. */
+/** The daemon's process is started, restarted, and ended. */
 public class DaemonProcessTest {
     @Rule public final TemporaryFolder folder = new TemporaryFolder();
 

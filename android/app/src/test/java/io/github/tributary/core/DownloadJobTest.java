@@ -18,7 +18,7 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
-/** A download from its beginning to its end, with what comes between. */
+/** A download from its start to its end, with interruptions. */
 public class DownloadJobTest {
     private static final Fetcher.Failed BROKEN = new Fetcher.Failed(failure("it broke off"), true);
 
@@ -43,7 +43,7 @@ public class DownloadJobTest {
         return s.failure.code + " " + s.failure.host + " " + s.failure.status;
     }
 
-    /** What is kept of a download, without a field. */
+    /** Returns what is stored of a download, without a field. */
     private static JSONObject json(DownloadState s, String without) {
         JSONObject o = s.toJson();
         o.remove(without);
@@ -108,7 +108,7 @@ public class DownloadJobTest {
         isWhole();
     }
 
-    /** What runs is ordered anew, and goes on where it was. */
+    /** A running download gets a new order, and continues where it was. */
     @Test(timeout = 30_000)
     public void keepsToFreeNetworksFromNowOn() throws Exception {
         daemon.half = true;
@@ -124,7 +124,7 @@ public class DownloadJobTest {
         isWhole();
     }
 
-    /** Bytes that cannot be resumed are not thrown away for more speed, but for money. */
+    /** Bytes that cannot be resumed are discarded to save money, but not for more speed. */
     @Test(timeout = 30_000)
     public void allNetworksMayComeLater() throws Exception {
         daemon.half = true;
@@ -158,7 +158,7 @@ public class DownloadJobTest {
         isWhole();
     }
 
-    /** A job that wakes as soon as it waits. */
+    /** Runs a job that wakes as soon as it waits. */
     private DownloadState lastOf(DownloadState from) throws InterruptedException {
         DownloadJob[] job = new DownloadJob[1];
         job[0] =
@@ -289,7 +289,7 @@ public class DownloadJobTest {
         DownloadJob job = begin(fresh());
         until(DownloadState.Phase.FAILED);
         while (job.giveUp()) {
-            Thread.yield(); // its last word comes before its end
+            Thread.yield(); // its last report comes before its end
         }
     }
 

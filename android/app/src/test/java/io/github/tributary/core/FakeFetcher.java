@@ -6,19 +6,19 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** A daemon that fills files with "0123456789", five bytes at a time or all at once, as a test says. */
+/** A daemon that fills files with "0123456789", five bytes at a time or all at once, as the test decides. */
 public final class FakeFetcher implements Fetcher {
     public static final String CONTENT = "0123456789";
 
-    public final List<Long> asked = new CopyOnWriteArrayList<Long>(); // where each fill began
+    public final List<Long> asked = new CopyOnWriteArrayList<Long>(); // where each fill started
 
     /** Why fills end; null = they do not fail. */
     public volatile Failed failure;
 
-    /** Whether the last fill may use only what costs nothing. */
+    /** Whether the last fill may use only networks that cost nothing. */
     public volatile boolean unmetered;
 
-    /** Fills stop at the middle, and there fail, or wait to be stopped. */
+    /** Fills stop in the middle and fail there, or wait to be stopped. */
     public volatile boolean half;
 
     public volatile Runnable whenAsked = () -> {};
@@ -37,7 +37,7 @@ public final class FakeFetcher implements Fetcher {
         private final DownloadState from;
         private final FileDescriptor file;
         private final Listener listener;
-        private final Failed failure; // how it ends: what a test changes later holds for the next fill
+        private final Failed failure; // how it ends: a later change by the test applies to the next fill
         private final boolean half;
         private boolean stopped;
 
@@ -45,7 +45,7 @@ public final class FakeFetcher implements Fetcher {
             this.from = from;
             this.file = file;
             this.listener = listener;
-            failure = FakeFetcher.this.failure; // before half: a test that mends both sets half first
+            failure = FakeFetcher.this.failure; // before half: a test that resets both sets half first
             half = FakeFetcher.this.half;
         }
 

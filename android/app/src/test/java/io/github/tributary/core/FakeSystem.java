@@ -1,11 +1,11 @@
 package io.github.tributary.core;
 
-/** The system's setting of a proxy, and what outlives a process. */
+/** The system's proxy setting, and the state that outlives a process. */
 final class FakeSystem implements GlobalProxy.Setting, GlobalProxy.Memory {
     String setting = "";
     String before;
     boolean forbidden;
-    int dies = -1; // the process, at this of the steps that change something
+    int dies = -1; // the process, at this one of the steps that change something
 
     private void step() {
         if (dies-- == 0) {

@@ -21,7 +21,7 @@ import org.json.JSONObject;
 import org.junit.Before;
 import org.junit.Test;
 
-/** What is said of files with the daemon: docs/APPBRIDGE.md, fetch. */
+/** The messages about files between the app and the daemon: docs/APPBRIDGE.md, fetch. */
 public class FetchesTest {
     private final BlockingQueue<String> sent = new LinkedBlockingQueue<String>();
     private final List<String> steps = new CopyOnWriteArrayList<String>();
@@ -66,7 +66,7 @@ public class FetchesTest {
         return fetches.fill(from, file, s -> steps.add(s.name + " " + s.bytes + " (" + s.kept + ") of " + s.version.size + " " + s.version.validator + " " + s.version.mark + " " + s.version.place));
     }
 
-    /** Connects for the order, says lines, and hangs up. */
+    /** Connects for the order, sends lines, and hangs up. */
     private void daemonSays(String... lines) throws Exception {
         String asked = sent.poll(20, TimeUnit.SECONDS);
         JSONObject m = new JSONObject(asked);

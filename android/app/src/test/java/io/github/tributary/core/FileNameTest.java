@@ -4,7 +4,7 @@ import static org.junit.Assert.assertEquals;
 
 import org.junit.Test;
 
-/** What files are called. */
+/** The names of files. */
 public class FileNameTest {
     @Test
     public void names() {

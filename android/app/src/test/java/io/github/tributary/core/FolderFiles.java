@@ -6,17 +6,17 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.concurrent.CountDownLatch;
 
-/** Files of downloads in a folder of a test. */
+/** Files of downloads in a test's folder. */
 public final class FolderFiles implements Target.Files {
     public final File dir;
 
-    /** What was finished, by the name that the server gave; "" = nothing. */
+    /** The last file finished, under the name from the server; "" = none. */
     public volatile String finished = "";
 
     public final CountDownLatch deleted = new CountDownLatch(1);
     public volatile int created;
 
-    /** There is no room for what is finished. */
+    /** Whether there is no room for a finished file. */
     public volatile boolean full;
 
     public FolderFiles(File dir) {

@@ -6,13 +6,13 @@ import static org.junit.Assert.assertThrows;
 
 import org.junit.Test;
 
-/** The system's proxy is ours while we run, and what it was afterwards. */
+/** The system's proxy is ours while we run, and afterwards what it was before. */
 public class GlobalProxyTest {
     private static final String OURS = "127.0.0.1:8080";
 
     private final FakeSystem system = new FakeSystem();
 
-    /** As a process sees it that begins now. */
+    /** Returns the proxy as a newly started process sees it. */
     private GlobalProxy proxy() {
         return new GlobalProxy(OURS, system, system);
     }

@@ -118,7 +118,7 @@ public final class HostMain {
                         });
         hearing.setDaemon(true);
         hearing.start();
-        offered.await(); // the daemon runs
+        offered.await(); // the daemon is running
         if (System.getProperty("link") != null) {
             session.pair(7, Invitation.in(System.getProperty("link")));
         }
@@ -147,7 +147,9 @@ public final class HostMain {
         }
     }
 
-    /** What the system says on a phone: the kernel's list of connections has the user ID of each (proc(5)). */
+    /**
+     * Returns what the system reports on a phone: the kernel's list of connections has the user ID of each (proc(5)).
+     */
     private static int ownerOf(String local, String remote) throws IOException {
         String ends = kernels(local) + " " + kernels(remote) + " ";
         for (String line : Files.readAllLines(Paths.get("/proc/self/net/tcp"))) {
@@ -159,7 +161,7 @@ public final class HostMain {
         return HostSession.NOBODY;
     }
 
-    /** "127.0.0.1:80" as the kernel writes it. */
+    /** Returns "127.0.0.1:80" in the kernel's form. */
     private static String kernels(String address) {
         String[] f = address.split("[.:]");
         StringBuilder b = new StringBuilder();

@@ -15,7 +15,7 @@ import org.json.JSONException;
 import org.json.JSONObject;
 import org.junit.Test;
 
-/** What is said with the daemon: docs/APPBRIDGE.md. */
+/** The conversation with the daemon: docs/APPBRIDGE.md. */
 public class HostSessionTest {
     private final List<String> sent = new ArrayList<String>();
     private final List<String> told = new ArrayList<String>();
@@ -127,7 +127,7 @@ public class HostSessionTest {
         said("{'type':'owned','id':4}");
     }
 
-    /** Whoever cannot tell apps apart says so. */
+    /** A resolver that cannot tell apps apart says so. */
     @Test
     public void nobodyIsKnownByDefault() throws Exception {
         HostSession.Resolver names = (handle, name) -> null;

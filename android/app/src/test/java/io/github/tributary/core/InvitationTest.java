@@ -6,7 +6,7 @@ import static org.junit.Assert.assertNull;
 
 import org.junit.Test;
 
-/** The link of a relay is known by its form, and its secret does not print. */
+/** A relay's link is recognized by its form, and its secret is not printed. */
 public class InvitationTest {
     private static final String KEY = "q3fX0123456789abcdefghijklmnopqrstuvwxyz-_0";
     private static final String TOKEN = "AbCdEfGhIjKlMnOpQrStUvWxYz012345";

@@ -10,7 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.Test;
 
-/** Who tells the daemon something never waits for it. */
+/** Senders never wait for the daemon. */
 public class LineWriterTest {
     private final CountDownLatch closed = new CountDownLatch(1);
 

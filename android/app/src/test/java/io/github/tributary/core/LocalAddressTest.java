@@ -7,7 +7,7 @@ import static org.junit.Assert.assertTrue;
 
 import org.junit.Test;
 
-/** What a player gets in place of an https URL. */
+/** The address that a player gets in place of an https URL. */
 public class LocalAddressTest {
     private static String of(String url) {
         return LocalAddress.of("127.0.0.1:8081", "TOKEN", url);

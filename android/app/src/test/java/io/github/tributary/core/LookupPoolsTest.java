@@ -8,7 +8,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.Test;
 
-/** A network that answers nothing holds up no other. */
+/** A network that does not answer delays no other. */
 public class LookupPoolsTest {
     @Test
     public void networksAreApart() throws InterruptedException {

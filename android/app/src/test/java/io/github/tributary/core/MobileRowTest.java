@@ -8,7 +8,7 @@ import java.util.EnumSet;
 import java.util.List;
 import org.junit.Test;
 
-/** Why there is no mobile data: each reason for itself, and which one counts if there are several. */
+/** Why there is no mobile data: each reason on its own, and which one counts if there are several. */
 public class MobileRowTest {
     private static final MobilePolicy HELPS = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, new Limits(0, 0, 1));
     private static final MobilePolicy WIFI_ONLY = new MobilePolicy(MobilePolicy.Mode.WIFI_ONLY, true, false, new Limits(0, 0, 1));

@@ -13,7 +13,7 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.Test;
 
-/** What of the networks there are is offered to the daemon. */
+/** Which of the networks present are offered to the daemon. */
 public class NetworksTest {
     private static final List<String> NONE = Collections.emptyList();
 

@@ -19,7 +19,10 @@ public class OfferTest {
     private static final MobilePolicy.Mode HELPS = MobilePolicy.Mode.MOBILE_HELPS;
     private static final MobilePolicy.Mode BACKUP = MobilePolicy.Mode.MOBILE_BACKUP;
 
-    /** A network that leads out and has these traits beside; "-" in its name = it does not lead out. */
+    /**
+     * Returns a network that leads to the internet and has these traits as well; "-" in its name = it does not lead
+     * there.
+     */
     private static Net net(String name, Net.Kind kind, Net.Trait... traits) {
         Set<Net.Trait> all = EnumSet.noneOf(Net.Trait.class);
         all.addAll(Arrays.asList(traits));
@@ -55,7 +58,7 @@ public class OfferTest {
         return b.toString();
     }
 
-    /** Apps are sent to the proxy only where it serves them: never are they offline while the phone is not. */
+    /** Apps are sent to the proxy only where it serves them: they are never offline while the phone is online. */
     @Test
     public void appsAreServedOrLeftAlone() {
         AppAccess all = AppAccess.of(AppAccess.Choice.ALL, Collections.<Integer>emptySet(), Reach.SETTING, false);
@@ -126,11 +129,11 @@ public class OfferTest {
         return new Offer(Arrays.asList(present), new MobilePolicy(mode, true, false, Limits.NONE), false, true, silent);
     }
 
-    /** Mobile data pauses beside a network that works, and only there: the phone stays online. */
+    /** Mobile data pauses only beside a network that works: the phone stays online. */
     @Test
     public void batterySaverPausesMobileDataBesideWifi() {
         Set<String> silent = new HashSet<String>(Arrays.asList("wifi"));
-        Object[][] rows = { // offer, uses, whether mobile data is asked for
+        Object[][] rows = { // offer, uses, whether mobile data is requested
             {resting(HELPS, NONE, WIFI, LTE), "wifi=OFFERED lte=BATTERY_SAVER", false},
             {resting(HELPS, NONE, WIFI), "wifi=OFFERED", false},
             {resting(HELPS, NONE, WIFI, UNMETERED, SATELLITE), "wifi=OFFERED lte=BATTERY_SAVER sat=BATTERY_SAVER", false},

@@ -63,7 +63,7 @@ public class RatesTest {
         assertEquals(50, p.secondsLeft(20_000, 16_000));
         assertEquals("no size, no end", -1, p.secondsLeft(20_000, -1));
         assertTrue("a stall is not seen", p.rate(25_000) <= 50);
-        p.add(21_000, 0); // begun anew
+        p.add(21_000, 0); // started over
         assertEquals(-1, p.rate(22_000));
         p.add(22_000, 500);
         assertEquals(500, p.rate(22_000));

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.Test;
 
-/** What the user wants of a relay is told to each daemon until one has answered. */
+/** The user's wish for a relay is sent to each daemon until one has answered. */
 public class RelayWishTest {
     private final RelayWish wish = new RelayWish();
     private final List<String> told = new ArrayList<String>();
@@ -33,7 +33,7 @@ public class RelayWishTest {
         assertFalse(wish.open());
         wish.pair(Invitation.in(InvitationTest.LINK));
         wish.tell(daemon);
-        wish.tell(daemon); // another one: the first has died
+        wish.tell(daemon); // another daemon: the first died
         assertTrue(wish.open() && wish.pairs());
         assertNull(wish.end());
         assertTrue(wish.answered(1, RelayWish.DONE));

@@ -5,7 +5,7 @@ import static org.junit.Assert.assertTrue;
 
 import org.junit.Test;
 
-/** What broke off goes on by itself, as long as that is of use. */
+/** A download that broke off resumes by itself, as long as that is useful. */
 public class RetriesTest {
     private final Retries retries = new Retries();
 

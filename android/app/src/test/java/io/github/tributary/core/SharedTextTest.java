@@ -4,7 +4,7 @@ import static org.junit.Assert.assertEquals;
 
 import org.junit.Test;
 
-/** What other apps share. */
+/** The texts that other apps share. */
 public class SharedTextTest {
     @Test
     public void findsTheUrl() {

@@ -7,7 +7,7 @@ import java.util.Collections;
 import org.json.JSONObject;
 import org.junit.Test;
 
-/** What is downloaded, and how. */
+/** What to download, and how to request it. */
 public class SourceTest {
     @Test
     public void hasOnlyFieldsThatServersTake() {

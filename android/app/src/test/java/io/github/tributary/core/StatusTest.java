@@ -8,7 +8,7 @@ import static org.junit.Assert.assertTrue;
 import org.json.JSONObject;
 import org.junit.Test;
 
-/** What the app is told of the daemon. */
+/** What the daemon reports to the app. */
 public class StatusTest {
     private static Status of(String running) throws Exception {
         return Status.parse(new JSONObject("{'links':[{'name':'wlan0','goodput_bytes_per_second':7},{'name':'rmnet0','goodput_bytes_per_second':3}]" + running + "}"));

@@ -22,7 +22,7 @@ import org.w3c.dom.Element;
 import org.w3c.dom.Node;
 import org.w3c.dom.NodeList;
 
-/** Each language has every text, with the same things put into it. */
+/** Each language has every text, with the same arguments. */
 public class StringsTest {
     private static final File RES = new File("app/res");
     private static final Pattern ARGUMENT = Pattern.compile("%\\d\\$[^a-zA-Z]*[a-zA-Z]|\\\\n");
@@ -31,7 +31,7 @@ public class StringsTest {
         return DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file).getDocumentElement();
     }
 
-    /** The texts of a file that are to be translated, by name: what is put into each, in order of the arguments. */
+    /** Returns the translatable texts of a file by name: the arguments of each, in their order. */
     private static Map<String, List<String>> texts(File file) throws Exception {
         Map<String, List<String>> all = new TreeMap<String, List<String>>();
         NodeList nodes = root(file).getChildNodes();
@@ -46,7 +46,7 @@ public class StringsTest {
                 arguments.add(m.group());
             }
             Collections.sort(arguments);
-            if (n.getNodeName().equals("plurals")) { // languages have more or fewer forms, some without the number
+            if (n.getNodeName().equals("plurals")) { // languages have more or fewer forms, some numberless
                 arguments = new ArrayList<String>(new TreeSet<String>(arguments));
             }
             assertTrue(file + ": an unescaped apostrophe ends a text", !n.getTextContent().matches("(?s).*(^|[^\\\\])'.*"));
@@ -55,7 +55,7 @@ public class StringsTest {
         return all;
     }
 
-    /** The forms that a language has for numbers, as Android knows them (CLDR). */
+    /** Returns the plural forms of a language, as Android knows them (CLDR). */
     private static Set<String> forms(String language) {
         switch (language) {
             case "ar":
@@ -85,7 +85,7 @@ public class StringsTest {
         }
     }
 
-    /** In a language that is written from right to left they would be on the wrong side. */
+    /** In a language written from right to left they would be on the wrong side. */
     @Test
     public void noLayoutSaysLeftOrRight() throws Exception {
         for (File f : new File(RES, "layout").listFiles()) {
@@ -95,14 +95,14 @@ public class StringsTest {
         }
     }
 
-    /** The codes by which the daemon says why a download failed, or why a relay was not paired. */
+    /** The daemon's codes for why a download failed, or why a relay was not paired. */
     @Test
     public void everyFailureHasAText() throws Exception {
         worded("why a download failed", "failure_", 20, Failure.STARTING, Failure.DAEMON, Failure.FILE);
         worded("why a relay was not paired, or not forgotten", "pair_failed_", 7, RelayWish.NO_ANSWER);
     }
 
-    /** The codes of a table and these beside are those that the app has a text for. */
+    /** Checks that the codes of a table, with those in beside, are the ones that the app has texts for. */
     private static void worded(String table, String prefix, int least, String... beside) throws Exception {
         String page = new String(Files.readAllBytes(new File("../docs/APPBRIDGE.md").toPath()), StandardCharsets.UTF_8);
         Set<String> codes = new TreeSet<String>(Arrays.asList(beside));

@@ -4,7 +4,7 @@ import android.app.Application;
 import androidx.test.runner.lifecycle.ApplicationLifecycleMonitor;
 import androidx.test.runner.lifecycle.ApplicationStage;
 
-/** What Robolectric calls of androidx.test, which is not needed here. */
+/** A stub of a type of androidx.test that Robolectric uses but that is not needed here. */
 public final class ApplicationLifecycleMonitorImpl implements ApplicationLifecycleMonitor {
     public void signalLifecycleChange(Application application, ApplicationStage stage) {}
 }
