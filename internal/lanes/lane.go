@@ -26,9 +26,11 @@ const (
 	// paceTime is the least time over which a lane's pace is measured.
 	paceTime = 50 * time.Millisecond
 	// How much a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes of
-	// slackTime, from leastSlack to capSlack. More would be a queue that small messages wait in.
+	// slackTime, from leastSlack to capSlack, but at least those of fastSlack. More would be a queue that small messages wait in.
+	// With less, a lane over a fast network with short round trips waits for the next acknowledgment after each frame.
 	slackTime            = 10 * time.Millisecond
 	leastSlack, capSlack = 12 << 10, 30 << 10
+	fastSlack            = 2 * time.Millisecond
 	// A lane is starting, and may have startCap times its BDP in flight, until its rate has failed to grow by growth for this many
 	// round trips: the delivery rate lags behind a window that doubles.
 	startCap, steadyCap = 4, 1.5
@@ -221,7 +223,8 @@ func (l *lane) limit() float64 {
 	if l.rounds < settledRounds {
 		times = startCap
 	}
-	return times*most*l.path.MinRTT.Seconds() + min(max(most*slackTime.Seconds(), leastSlack), capSlack)
+	slack := max(min(most*slackTime.Seconds(), capSlack), most*fastSlack.Seconds(), leastSlack)
+	return times*most*l.path.MinRTT.Seconds() + slack
 }
 
 // frameSize returns how many bytes of data a frame gets: what the lane sends in 8 ms.

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -44,5 +45,26 @@ func TestCapHolds(t *testing.T) {
 	l.observe(now, Path{RTT: rtt, MinRTT: rtt, CWnd: 14480, AppLimited: true, Progress: sent})
 	if l.rate() != 14480/rtt.Seconds() || l.rounds != 0 {
 		t.Errorf("after a pause it has a rate of %.0f and %d rounds", l.rate(), l.rounds)
+	}
+}
+
+// TestSlack: small messages wait for at most 3 ms behind the slack of a lane, unless its link carries less than 12 KiB in that time.
+// Over a fast network with short round trips there is room for many frames.
+func TestSlack(t *testing.T) {
+	for _, c := range []struct {
+		rate   float64 // bytes per second
+		rtt    time.Duration
+		excess float64 // room beyond the multiple of the BDP, in bytes
+	}{
+		{0.1e6, 40 * time.Millisecond, 12 << 10},
+		{2e6, 40 * time.Millisecond, 20_000},
+		{10e6, 40 * time.Millisecond, 30 << 10},
+		{125e6, 300 * time.Microsecond, 250_000},
+		{500e6, 50 * time.Microsecond, 1_000_000},
+	} {
+		l := &lane{rates: [2]float64{c.rate}, rounds: settledRounds, path: Path{RTT: c.rtt, MinRTT: c.rtt}}
+		if slack := l.limit() - steadyCap*c.rate*c.rtt.Seconds(); math.Abs(slack-c.excess) > 1 {
+			t.Errorf("%.0f bytes per second, %s: %.0f bytes of slack, want %.0f", c.rate, c.rtt, slack, c.excess)
+		}
 	}
 }

@@ -254,7 +254,7 @@ func TestManyFlows(t *testing.T) {
 }
 
 // TestProcessorTime: the processor time of a gigabyte over loopback, each way, TLS included, with the client copying from and
-// to a socket. The limit is twice the measured value: a busy machine has cold caches.
+// to a socket. The limits are twice the measured values: a busy machine has cold caches.
 func TestProcessorTime(t *testing.T) {
 	l := newStand(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
@@ -283,8 +283,8 @@ func TestProcessorTime(t *testing.T) {
 		each := func(d time.Duration) float64 { return d.Seconds() * 1e9 / size }
 		server, client = l.processor(l.server)-server, l.processor(os.Getpid())-client
 		t.Logf("%s: server %.2f, client %.2f s/GB; %.0f Mbit/s", way.name, each(server), each(client), size*8/1e6/took.Seconds())
-		if each(server)+each(client) > 20 {
-			t.Errorf("%s: more than 20 s/GB", way.name)
+		if each(server) > 4 || each(client) > 3 {
+			t.Errorf("%s: more than 4 + 3 s/GB", way.name)
 		}
 	}
 }

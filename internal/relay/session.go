@@ -22,7 +22,7 @@ const (
 
 // holdable is how much of a budget the streams of a session may hold, in bytes. The garbage collector needs half as much again
 // for data that was read.
-func holdable(budget int64) int64 { return budget / 4 * 3 }
+func holdable(budget int64) int64 { return budget / 3 * 2 }
 
 // session is one end of a session: its streams, and its lanes, each with a goroutine that reads and one that writes.
 type session struct {
