@@ -222,7 +222,7 @@ func (b *Accounts) keep() {
 	}
 }
 
-// renew takes leases for the accounts that have little left of theirs. It first settles leases of a day that is over.
+// renew takes new leases for the accounts whose leases have little left. It first settles leases of a day that is over.
 func (b *Accounts) renew() {
 	for b.settled() {
 	}

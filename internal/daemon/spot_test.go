@@ -63,7 +63,7 @@ func TestSpotCheck(t *testing.T) {
 	}
 }
 
-// spotted runs one download over two links, one of which leads to the lie. It reports whether the client got a whole object, and
+// spotted runs one download over two links. One of them leads to the lie. It reports whether the client got a whole object, and
 // whether both links delivered some of it.
 func spotted(t *testing.T, seed uint64, lie Fault, bytesOf func(Object) []byte) (complete, both bool) {
 	rng := rand.New(rand.NewPCG(seed, 210))

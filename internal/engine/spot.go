@@ -64,7 +64,7 @@ func (s *spots) keep(link int8, p piece, got transfer.Received) {
 	t.end = got.Tail.End
 }
 
-// compare adds the bytes of a piece, of which keep is wanted, to the checks and returns those that are finished.
+// compare adds the bytes of a piece, whose range keep is wanted, to the checks and returns those that are finished.
 func (s *spots) compare(attempt uint32, link int8, p piece, keep segment.Range) (done []*sample) {
 	for _, c := range s.open {
 		switch {

@@ -28,7 +28,7 @@ const (
 	maxTransfers = 128
 )
 
-// limits suit programs that download, each of which opens a few connections.
+// limits suit programs that download and open a few connections each.
 var limits = crowd.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Doorstep: 16}
 
 // Config configures a Gateway. Transport, Hosts and Log must not be nil.

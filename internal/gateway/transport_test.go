@@ -22,7 +22,7 @@ import (
 
 const mid = 1<<20 + 12345 // bytes of most objects
 
-// over starts a gateway over two links, each of which leads to one node of an https origin, whatever the host.
+// over starts a gateway over two links. Each leads to its own node of an https origin, whatever the host.
 func over(t *testing.T, s *origintest.Server, hosts ...string) (addr string, tr *transport.Transport) {
 	t.Helper()
 	secure := s.Secure()

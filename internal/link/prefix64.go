@@ -97,7 +97,7 @@ func (r *Resolver) knownNAT64(l Link) netip.Prefix {
 }
 
 // Behind returns the IPv4 address that a stands for if l reaches IPv4 addresses by NAT64 with a known prefix; otherwise a itself.
-// It asks no server.
+// It does not ask any server.
 func (d *Dialer) Behind(l Link, a netip.Addr) netip.Addr {
 	if p := d.Resolver.knownNAT64(l); p.IsValid() && p.Contains(a) {
 		return fromNAT64(p, a)

@@ -92,7 +92,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestStrangers: connections of other users take no places from a user.
+// TestStrangers: connections of other users do not take places from a user.
 func TestStrangers(t *testing.T) {
 	const owner, stranger, third = 1000, 1001, 1002
 	var uid, asked atomic.Int32

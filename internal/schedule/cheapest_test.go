@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// metered returns the view of a download of size bytes, of which left bytes are missing. Wi-Fi carries 2 MB/s; LTE, which is
+// metered returns the view of a download of size bytes that still lacks left bytes. Wi-Fi carries 2 MB/s; LTE, which is
 // metered and delivered the brought bytes, carries 8 MB/s.
 func metered(size, left, brought int64) *schedule.View {
 	at := size - left

@@ -3,7 +3,7 @@ package spread
 import "time"
 
 const (
-	// fresh is how long a new connection counts as running, whatever it carries: programs open all of theirs at once.
+	// fresh is how long a new connection counts as running, whatever it carries: programs open all their connections at once.
 	fresh = 3 * time.Second
 	// idle is how long a connection without a byte still counts as one of the program's.
 	idle = 10 * time.Second

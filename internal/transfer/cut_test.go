@@ -146,7 +146,7 @@ func TestCutIsProvisional(t *testing.T) {
 		s.take(1, a, 128*kB, 2*mB)
 		b := s.wantFetch(1, 128*kB, 2*mB)
 		s.headReceived(b, 2*mB)
-		s.headReceived(a, 2*mB) // its answer arrives after all, in vain
+		s.headReceived(a, 2*mB) // its answer arrives after all, but is not needed
 		s.drop(CloseConn)
 		s.complete(b)
 		s.deliver()

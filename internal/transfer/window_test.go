@@ -21,7 +21,7 @@ func TestSlowClient(t *testing.T) {
 	s.headReceived(a, 1*mB)
 	s.read(a, 256*kB)
 	s.wantCredit(a, 320*kB)
-	for range 10 { // minutes in which the client takes no byte
+	for range 10 { // minutes in which the client does not read
 		s.advance(time.Minute)
 		s.quiet()
 	}

@@ -25,7 +25,7 @@ const (
 `
 )
 
-// site makes a page of 2.0 MB: HTML, a style, a script and 40 pictures of 10 to 90 KB, half of which the script requests.
+// site makes a page of 2.0 MB: HTML, a style, a script and 40 pictures of 10 to 90 KB. The script requests half of them.
 // It returns the page's https URL.
 func (r *rig) site() string {
 	r.Helper()

@@ -66,7 +66,7 @@ func Scan(root string) (Tests, error) {
 	return tests, nil
 }
 
-// untested are folders whose files prove no rules, among them the tests of this package.
+// untested are folders whose files do not prove rules, among them the tests of this package.
 var untested = []string{"testdata", "tools", "httprules", "mutate"}
 
 // decl is a declaration of a package's tests.

@@ -6,8 +6,8 @@
 // or a trace; changed by events) and half its round-trip time on either side, with jitter that keeps the order. A connection takes
 // one round trip to open and sends within its congestion window: slow start, then CUBIC. A packet that is lost, by chance or
 // because the queue is full, delays the bytes behind it by a round trip and shrinks the window once. Bytes lost on a dead link are
-// sent again after a timeout that doubles. The sender stops when the receiver does not read. Bytes move in steps of 16 KiB. There
-// are no single packets, no lost acknowledgments, and no competing traffic but Spec.Beside.
+// sent again after a timeout that doubles. The sender stops when the receiver does not read. Bytes move in steps of 16 KiB: the
+// simulator has neither single packets nor lost acknowledgments, and no competing traffic but Spec.Beside.
 //
 // After every event, Run checks the invariants of packages transfer and segment, and an audit with its own account checks that
 // delivered bytes have arrived; that a byte is requested a second time only if its link is silent or its range is being cut, and
