@@ -173,13 +173,18 @@ func (s *store) add(n piece, next int64) {
 	n.b.free()
 }
 
-// take removes pieces from the next offset on without a gap, about most bytes of them, and appends them to out. The caller
-// frees their blocks.
+// take removes at most most bytes from the next offset on, up to the first gap, and appends their pieces to out. The caller frees
+// their blocks.
 func (s *store) take(out []piece, next, most int64) []piece {
-	n := 0
-	for n < len(s.p) && s.p[n].off == next && most > 0 {
-		next += int64(s.p[n].hi - s.p[n].lo)
-		most -= int64(s.p[n].hi - s.p[n].lo)
+	n, end := 0, next+most
+	for n < len(s.p) && s.p[n].off == next && next < end {
+		if p := &s.p[n]; p.end() > end { // the machine may hold the rest back
+			p.b.hold()
+			out = append(out, p.clip(segment.Range{Start: next, End: end}))
+			*p = p.clip(segment.Range{Start: end, End: p.end()})
+			break
+		}
+		next = s.p[n].end()
 		out = append(out, s.p[n])
 		n++
 	}
