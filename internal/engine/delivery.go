@@ -65,7 +65,7 @@ func (d *delivery) batch(ready int64) (w work) {
 			d.scatter.back, d.store.p = nil, nil
 		}
 	case ready > d.given:
-		w.pieces = d.store.take(nil, d.given, min(ready-d.given, batchBytes))
+		w.pieces = d.store.take(d.given, min(ready-d.given, batchBytes))
 		if len(w.pieces) > 0 {
 			d.given = w.pieces[len(w.pieces)-1].end()
 		}

@@ -173,9 +173,9 @@ func (s *store) add(n piece, next int64) {
 	n.b.free()
 }
 
-// take removes at most most bytes from the next offset on, up to the first gap, and appends their pieces to out. The caller frees
-// their blocks.
-func (s *store) take(out []piece, next, most int64) []piece {
+// take removes at most most bytes from the next offset on, up to the first gap, and returns their pieces. The caller frees their
+// blocks.
+func (s *store) take(next, most int64) (out []piece) {
 	n, end := 0, next+most
 	for n < len(s.p) && s.p[n].off == next && next < end {
 		if p := &s.p[n]; p.end() > end { // the machine may hold the rest back

@@ -75,7 +75,7 @@ func TestStoreAgainstModel(t *testing.T) {
 				}
 			default:
 				most := 1 + r.Int64N(500)
-				got := s.take(nil, head, most)
+				got := s.take(head, most)
 				taken := int64(0)
 				for _, q := range got {
 					if q.off != head {
@@ -113,7 +113,7 @@ func TestStoreAgainstModel(t *testing.T) {
 func TestStore(t *testing.T) {
 	p := &blocks{}
 	collect := func(s *store, head int64) (b []byte) {
-		for _, q := range s.take(nil, head, 1<<20) {
+		for _, q := range s.take(head, 1<<20) {
 			b = append(b, q.bytes()...)
 			q.b.free()
 		}
