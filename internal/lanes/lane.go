@@ -15,6 +15,7 @@ type Path struct {
 	AppLimited   bool          // DeliveryRate was limited by a lack of data to send
 	Hole         bool          // the other end misses a packet, and holds those after it
 	Progress     uint64        // bytes delivered, acknowledged selectively or not
+	Threshold    int64         // congestion window at which slow start ends (ssthresh): after a loss, the one that was returned to; 0 = unknown
 	Model        bool          // the congestion control follows a model of the link, as BBR does, and fills no queue
 }
 
@@ -61,6 +62,7 @@ type lane struct {
 	busy            bool       // it has carried bulk data
 	rested, restart bool       // it has been idle since then; see Mux.Restart
 	lift            lift
+	underuse        underuse
 
 	grown   float64   // delivery rate when it last grew by growth
 	rounds  int       // round trips since then; settledRounds = the link is full
@@ -82,6 +84,9 @@ func (l *lane) observe(now time.Time, p Path) {
 	if p.Progress != l.path.Progress || len(l.sent) == 0 && p.InFlight == 0 {
 		l.progress = now
 	}
+	if p.Model != l.path.Model { // it looks for the link's rate again
+		l.lift, l.grown, l.rounds = lift{}, 0, 0
+	}
 	l.path, l.observed = p, now
 	if now.Sub(l.paces[1].at) >= max(paceTime, p.RTT) {
 		l.paces[0], l.paces[1] = l.paces[1], pace{now, p.Progress}
@@ -101,6 +106,7 @@ func (l *lane) observe(now time.Time, p Path) {
 		}
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
+	l.underuse.observe(p, max(l.rates[0], l.rates[1]))
 	l.settle(now)
 	if l.rounds >= settledRounds {
 		l.lift.observe(now, p, seconds(l.limit()/max(l.rates[0], l.rates[1], 1)))

@@ -53,6 +53,13 @@ func restartControl(rc syscall.RawConn) {
 	})
 }
 
+// useModel makes a lane send with BBR, which does not shrink its window at each lost packet, if the kernel has BBR. It reports
+// whether the lane sends with BBR now.
+func useModel(rc syscall.RawConn) bool {
+	_ = rc.Control(func(fd uintptr) { _ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "bbr") })
+	return controlOf(rc) == "bbr"
+}
+
 // controlOf returns the name of a connection's congestion control, "" if it is unknown.
 func controlOf(rc syscall.RawConn) (name string) {
 	_ = rc.Control(func(fd uintptr) {
@@ -110,7 +117,8 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	p = lanes.Path{
 		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
 		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info), Hole: info.Sacked > 0,
-		Progress: uint64(info.Delivered) * uint64(mss),
+		Progress:  uint64(info.Delivered) * uint64(mss),
+		Threshold: int64(info.Snd_ssthresh) * int64(mss),
 	}
 	if info.Min_rtt != math.MaxUint32 {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond

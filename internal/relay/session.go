@@ -144,7 +144,8 @@ func (s *session) add(id uint32, conn, raw net.Conn) error {
 	if err := prepare(sc); err != nil {
 		return err
 	}
-	w := &wire{id: id, conn: conn, raw: raw, info: info, model: controlOf(info) == "bbr", wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	w := &wire{id: id, conn: conn, raw: raw, info: info, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	w.model.Store(controlOf(info) == "bbr")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {

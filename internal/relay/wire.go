@@ -3,6 +3,7 @@ package relay
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,7 +16,7 @@ type wire struct {
 	conn  net.Conn
 	raw   net.Conn // the connection below TLS
 	info  syscall.RawConn
-	model bool // see [lanes.Path]
+	model atomic.Bool // see [lanes.Path]
 	wake  chan struct{}
 	gone  chan struct{}
 	once  sync.Once
@@ -32,7 +33,7 @@ func (w *wire) close() {
 // path asks the kernel about the lane.
 func (w *wire) path() (p lanes.Path, ok bool) {
 	p, ok = pathOf(w.info)
-	p.Model = w.model
+	p.Model = w.model.Load()
 	return p, ok
 }
 
@@ -143,14 +144,17 @@ func (s *session) write(w *wire) {
 		}
 		var buf []byte
 		var wait time.Duration
-		shares, restart := false, false
+		shares, restart, underused := false, false, false
 		s.change(func(now time.Time, m *lanes.Mux) {
 			m.Observe(now, w.id, path)
 			buf, wait = m.Next(now, w.id, large[:0])
-			shares, restart = m.Shares(w.id), m.Restart(w.id)
+			shares, restart, underused = m.Shares(w.id), m.Restart(w.id), m.Underused(w.id)
 		})
 		if restart {
 			restartControl(w.info)
+		}
+		if underused {
+			w.model.Store(useModel(w.info))
 		}
 		if shares && !paced {
 			paced = true
