@@ -106,17 +106,20 @@ func (l *lane) observe(now time.Time, p Path) {
 		}
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
-	l.underuse.observe(p, max(l.rates[0], l.rates[1]))
+	l.underuse.observe(p, l.fastest())
 	l.settle(now)
 	if l.rounds >= settledRounds {
-		l.lift.observe(now, p, seconds(l.limit()/max(l.rates[0], l.rates[1], 1)))
+		l.lift.observe(now, p, seconds(l.limit()/max(l.fastest(), 1)))
 	}
 }
+
+// fastest returns the largest delivery rate of late, in bytes per second, 0 if unknown.
+func (l *lane) fastest() float64 { return max(l.rates[0], l.rates[1]) }
 
 // full reports whether more is in flight than the link holds at its known rate. The cap keeps the data in flight below the
 // congestion window, so the kernel calls each rate limited by the application; on a full link, the rate is the link's anyway.
 func (l *lane) full() bool {
-	most := max(l.rates[0], l.rates[1])
+	most := l.fastest()
 	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.path.MinRTT.Seconds()
 }
 
@@ -141,7 +144,7 @@ func (m *Mux) Restart(id uint32) bool {
 
 // settle detects when the rate has stopped growing. Round trips in which little was sent do not count.
 func (l *lane) settle(now time.Time) {
-	most, took := max(l.rates[0], l.rates[1]), now.Sub(l.counted)
+	most, took := l.fastest(), now.Sub(l.counted)
 	switch {
 	case l.rounds >= settledRounds || most == 0:
 	case most >= growth*l.grown:
@@ -161,7 +164,7 @@ func (l *lane) rate() float64 {
 		return 0
 	}
 	window := float64(l.path.CWnd) / l.path.RTT.Seconds()
-	if most := max(l.rates[0], l.rates[1]); most > 0 {
+	if most := l.fastest(); most > 0 {
 		flying := float64(l.path.InFlight)
 		if flying > fullLink*most*l.path.MinRTT.Seconds() && flying > 12*1448 {
 			return most
@@ -221,7 +224,7 @@ func (l *lane) excess() float64 {
 
 // limit is the in-flight cap while it is not lifted, in bytes, 0 = unknown.
 func (l *lane) limit() float64 {
-	most := max(l.rates[0], l.rates[1])
+	most := l.fastest()
 	if most <= 0 {
 		return 0
 	}

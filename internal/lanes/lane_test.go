@@ -17,7 +17,7 @@ func TestCapHolds(t *testing.T) {
 	run := func(rate float64, d time.Duration) (flying, most float64) {
 		for began, end := now, now.Add(d); now.Before(end); now = now.Add(rtt / 4) {
 			flying = float64(l.path.InFlight) - l.excess()
-			if max(l.rates[0], l.rates[1]) == 0 {
+			if l.fastest() == 0 {
 				flying = 1 << 20
 			}
 			bdp := rate * rtt.Seconds()

@@ -47,8 +47,8 @@ func restartControl(rc syscall.RawConn) {
 		return
 	}
 	_ = rc.Control(func(fd uintptr) {
-		if unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") == nil {
-			_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "bbr")
+		if setControl(int(fd), "reno") == nil {
+			_ = setControl(int(fd), "bbr")
 		}
 	})
 }
@@ -56,8 +56,13 @@ func restartControl(rc syscall.RawConn) {
 // useModel makes a lane send with BBR, which does not shrink its window at each lost packet, if the kernel has BBR. It reports
 // whether the lane sends with BBR now.
 func useModel(rc syscall.RawConn) bool {
-	_ = rc.Control(func(fd uintptr) { _ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "bbr") })
+	_ = rc.Control(func(fd uintptr) { _ = setControl(int(fd), "bbr") })
 	return controlOf(rc) == "bbr"
+}
+
+// setControl chooses the congestion control of a socket.
+func setControl(fd int, name string) error {
+	return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 }
 
 // controlOf returns the name of a connection's congestion control, "" if it is unknown.
@@ -77,8 +82,7 @@ func mayUse(name string) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") == nil &&
-		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) == nil
+	return setControl(fd, "reno") == nil && setControl(fd, name) == nil
 }
 
 // tcpInfo asks the kernel about a lane.

@@ -67,7 +67,7 @@ func drained(t *testing.T, control string) (net.Conn, syscall.RawConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = raw.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control) })
+	_ = raw.Control(func(fd uintptr) { err = setControl(int(fd), control) })
 	if err != nil {
 		t.Fatal(err)
 	}
