@@ -28,6 +28,11 @@ func TestName(t *testing.T) {
 		"http://h/gr%C3%BC%C3%9Fe.txt": "grüße.txt",
 		"http://h/a%E2%80%AEb":         "a_b", // right-to-left override
 		"http://h/%20":                 "index.html",
+		"http://h/debian.iso.part":     "debian.iso_part",
+		"http://h/a.PaRt":              "a_PaRt",
+		"http://h/a.part.%20.":         "a_part",
+		"http://h/.part":               "_part",
+		"http://h/...":                 "index.html",
 	} {
 		l, err := parseLocation(url)
 		if err != nil {
@@ -59,6 +64,25 @@ func TestServerName(t *testing.T) {
 		`attachment; filename=""`:                           "url.bin",
 		`attachment`:                                        "url.bin",
 		`attachment; filename=a; filename=b`:                "url.bin",
+		`attachment; filename=a b; filename=c d`:            "url.bin",
+		`attachment; filename=my file (1).zip`:              "my file (1).zip",
+		`attachment; FileName = my file.zip ; size=5`:       "my file.zip",
+		`filename=x.zip`:                                    "x.zip",
+		`attachment; filename="%E6%B5%8B.zip"`:              "\u6d4b.zip",
+		`attachment; filename=%E6%B5%8B.zip`:                "\u6d4b.zip",
+		`attachment; filename="100% pure.zip"`:              "100% pure.zip",
+		`attachment; filename="caf%E9.zip"`:                 "caf%E9.zip",
+		`attachment; filename="%2e%2e%2fetc%2fpasswd"`:      "passwd",
+		`attachment; filename*=UTF-8''100%2525.zip`:         "100%25.zip",
+		`attachment; filename="a-"b,-c"-d.zip"`:             `a-"b,-c"-d.zip`,
+		`attachment; filename="a "b" c.zip"; size=5`:        `a "b" c.zip`,
+		`attachment; filename="a b.zip`:                     "a b.zip",
+		"attachment; filename=\"caf\xe9.zip\"":             "caf\u00e9.zip",
+		"attachment; filename=caf\xe9 1.zip":                "caf\u00e9 1.zip",
+		"attachment; filename=\"caf\xc3\xa9.zip\"":         "caf\u00e9.zip",
+		`attachment; filename=../my .part`:                  "my _part",
+		`attachment; filename="debian.iso.part"`:            "debian.iso_part",
+		`attachment; filename="debian.iso%2Epart"`:          "debian.iso_part",
 		``:                                                  "url.bin",
 	} {
 		if got := serverName(http.Header{"Content-Disposition": {field}}, at); got != want {

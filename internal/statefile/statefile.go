@@ -74,7 +74,8 @@ func flock(ctx context.Context, fd int) error {
 
 // Own checks that the folder of a file, or the nearest existing one above it, belongs to this user alone: root with the
 // environment of another user does not create folders there, and users cannot plant a folder for others. A link to such a folder
-// is accepted if it belongs to this user or root: systemd creates one for a service with DynamicUser.
+// is accepted if it belongs to this user or root: systemd creates one for a service with DynamicUser. A group may write to the
+// folder if it has the number of its user: systems with a group for each user may have a umask of 002.
 func Own(path string) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		var is unix.Stat_t
@@ -87,7 +88,8 @@ func Own(path string) error {
 			continue
 		case err != nil:
 			return fmt.Errorf("%s: %w", dir, err)
-		case is.Mode&unix.S_IFMT != unix.S_IFDIR || is.Mode&0o002 != 0 || int(is.Uid) != os.Geteuid():
+		case is.Mode&unix.S_IFMT != unix.S_IFDIR || int(is.Uid) != os.Geteuid(),
+			is.Mode&0o002 != 0, is.Mode&0o020 != 0 && is.Gid != is.Uid:
 			return fmt.Errorf("%s: %w", dir, ErrForeign)
 		}
 		return nil

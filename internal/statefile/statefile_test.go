@@ -112,6 +112,10 @@ func TestOwn(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
+		if err := errors.Join(os.Mkdir(in("other group"), 0o700), os.Chown(in("other group"), -1, 12345), os.Chmod(in("other group"), 0o775)); err != nil {
+			t.Fatal(err)
+		}
+		want["other group"] = ErrForeign
 		want["other's"], want["other's link"], want["link to other's"] = ErrForeign, ErrForeign, ErrForeign
 	}
 	for name, want := range want {
