@@ -187,7 +187,8 @@ func (r *run) connected(link int8) bool {
 	return false
 }
 
-// retire forgets a connection loop that is ending, and its attempts.
+// retire forgets a connection loop that is ending, and its attempts. Only those that have not ended yet are kept: a long transfer may
+// use up many connections, each with its buffers.
 func (r *run) retire(conn uint32) {
 	l := r.conns[conn]
 	delete(r.conns, conn)
@@ -196,7 +197,7 @@ func (r *run) retire(conn uint32) {
 			delete(r.attempts, id)
 		}
 	}
-	r.kept = append(r.kept, l)
+	r.kept = append(slices.DeleteFunc(r.kept, (*connLoop).ended), l)
 }
 
 // pump hands bytes to the writer when it has nothing to do. Bytes before offset ready have arrived.

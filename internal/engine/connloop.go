@@ -56,7 +56,7 @@ func (f *attempt) wake() {
 	}
 }
 
-// connLoop is one connection with the goroutine that dials and sends, and the one that reads. The loop closes requests to end it.
+// connLoop is one connection with the goroutines that dial, send and read. The loop closes requests to end it.
 type connLoop struct {
 	r        *run
 	id       uint32
@@ -68,6 +68,7 @@ type connLoop struct {
 	keep     atomic.Bool // release the connection when all is read
 	got      int64       // bytes of bodies that the reader has read
 	alive    sync.WaitGroup
+	running  atomic.Int32 // goroutines in alive
 
 	mu   sync.Mutex
 	conn Conn
@@ -82,9 +83,21 @@ type sending struct {
 func newConnLoop(r *run, id uint32, link int8) *connLoop {
 	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan sending, maxOutstanding)}
 	l.ctx, l.end = context.WithCancel(r.work)
-	l.alive.Go(l.send)
+	l.start(l.dial)
 	return l
 }
+
+// start runs one of its goroutines.
+func (l *connLoop) start(f func()) {
+	l.running.Add(1)
+	l.alive.Go(func() {
+		defer l.running.Add(-1)
+		f()
+	})
+}
+
+// ended reports whether all of its goroutines have ended.
+func (l *connLoop) ended() bool { return l.running.Load() == 0 }
 
 // close ends the connection loop at once; blocked calls return.
 func (l *connLoop) close() {
@@ -140,9 +153,9 @@ func (l *connLoop) release() {
 	time.AfterFunc(time.Second, l.close)
 }
 
-// send dials, then sends the requests of the loop.
-func (l *connLoop) send() {
-	defer close(l.sent)
+// dial connects and starts the connection's other goroutines. Its own ends then: names, routes and certificates take a deep stack,
+// which a goroutine that lives as long as the connection would keep.
+func (l *connLoop) dial() {
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
 		outcome := fault.Unreachable
@@ -168,16 +181,22 @@ func (l *connLoop) send() {
 		c.Close()
 		return
 	}
-	if l.r.req.Background {
-		l.r.e.crowd.join(l)
-		defer l.r.e.crowd.leave(l)
-	}
 	info := c.Info()
 	l.r.e.fleet.found(l.r.site, l.link, info.Remote)
 	l.r.tell(event{conn: l, Event: transfer.Event{
 		Kind: transfer.Opened, Conn: l.id, RTT: info.RTT, Reused: info.Reused, Multiplexed: info.Multiplexed,
 	}})
-	l.alive.Go(func() { l.read(c) })
+	l.start(func() { l.read(c) })
+	l.start(func() { l.send(c) })
+}
+
+// send sends the requests of the loop.
+func (l *connLoop) send(c Conn) {
+	defer close(l.sent)
+	if l.r.req.Background {
+		l.r.e.crowd.join(l)
+		defer l.r.e.crowd.leave(l)
+	}
 	for {
 		select {
 		case f, ok := <-l.requests:
@@ -201,7 +220,7 @@ func (l *connLoop) read(c Conn) {
 	for f := range l.sent {
 		if f.err != nil {
 			c.Close()
-			l.ended(f.attempt, f.err)
+			l.failed(f.attempt, f.err)
 			return
 		}
 		if !l.answer(c, f.attempt) {
@@ -236,7 +255,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	} else {
 		if err != nil {
 			c.Close()
-			l.ended(f, err)
+			l.failed(f, err)
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
@@ -245,7 +264,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	}
 	if err := l.body(c, f, response.Body, response.Range); err != nil {
 		c.Close()
-		l.ended(f, err)
+		l.failed(f, err)
 		return false
 	}
 	l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Complete}})
@@ -309,8 +328,8 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 	}
 }
 
-// ended reports to the loop that an attempt failed.
-func (l *connLoop) ended(f *attempt, err error) {
+// failed reports to the loop that an attempt failed.
+func (l *connLoop) failed(f *attempt, err error) {
 	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset}}
 	if a := new(AttemptError); errors.As(err, &a) {
 		e.Outcome, e.RetryAfter = a.Outcome, a.RetryAfter

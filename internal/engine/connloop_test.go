@@ -173,3 +173,27 @@ func TestBatches(t *testing.T) {
 		})
 	}
 }
+
+// TestEndedConnectionsAreForgotten: however many connections a transfer uses up, it keeps only those that have not ended.
+func TestEndedConnectionsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeEngine(t, &fakeOrigin{size: mib})
+		r, err := newRun(t.Context(), e, fakeRequest(true), opening.New("http", "/", nil, 64<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range uint32(50) {
+			r.conns[id] = newConnLoop(r, id, 0)
+			r.conns[id].close()
+			r.retire(id)
+			synctest.Wait()
+			for len(r.events) > 0 {
+				<-r.events
+			}
+		}
+		if n := len(r.kept); n > 1 {
+			t.Errorf("%d ended connections are kept", n)
+		}
+		e.fleet.leave(r)
+	})
+}

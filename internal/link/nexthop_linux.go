@@ -12,61 +12,87 @@ import (
 )
 
 // Kernel is the Router that asks the kernel's routing rules and tables. It answers for the network namespace of the process.
+//
+// One goroutine asks for all callers. The library reads each answer into 64 KiB of stack, and the stack of a goroutine that waits
+// for its connection's next request would keep that size.
 type Kernel struct {
 	Mark func() uint32 // mark of the sockets in question; nil or 0 = none
 
-	mu    sync.Mutex
-	idle  *kernel     // kept for the next question; opening one costs more than asking
-	timer *time.Timer // closes idle
+	mu        sync.Mutex
+	questions chan inquiry // to the goroutine that asks, nil = there is none
+	waiting   int          // questions that it has not taken yet
 }
 
-// idleTime is how long a netlink socket is kept for the next question. Requests come in bursts.
+type inquiry struct {
+	ask    func(*kernel) error
+	answer chan<- error
+}
+
+// idleTime is how long the goroutine and its netlink socket are kept for the next question. Requests come in bursts.
 const idleTime = time.Second
 
-// ask asks a question over a netlink socket that no other question uses.
-func (r *Kernel) ask(question func(*kernel) error) error {
+// ask asks a question over a netlink socket that no other question uses at the time.
+func (r *Kernel) ask(ask func(*kernel) error) error {
+	answer := make(chan error, 1)
 	r.mu.Lock()
-	k := r.idle
-	r.idle = nil
+	if r.questions == nil {
+		r.questions = make(chan inquiry)
+		go r.serve(r.questions)
+	}
+	r.waiting++
+	to := r.questions
 	r.mu.Unlock()
-	if k == nil {
-		var err error
-		if k, err = openKernel(nil); err != nil {
-			return err
+	to <- inquiry{ask, answer}
+	return <-answer
+}
+
+// serve asks questions until there has been none for idleTime.
+func (r *Kernel) serve(questions <-chan inquiry) {
+	var k *kernel
+	defer func() {
+		if k != nil {
+			k.close()
+		}
+	}()
+	idle := time.NewTimer(idleTime)
+	defer idle.Stop()
+	for {
+		select {
+		case q := <-questions:
+			r.mu.Lock()
+			r.waiting--
+			r.mu.Unlock()
+			var err error
+			if k == nil {
+				k, err = openKernel(nil)
+			}
+			if err == nil {
+				err = q.ask(k)
+				if err != nil && !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EHOSTUNREACH) { // a part of the answer may be left
+					k.close()
+					k = nil
+				}
+			}
+			q.answer <- err
+			idle.Reset(idleTime)
+		case <-idle.C:
+			if r.leave() {
+				return
+			}
+			idle.Reset(idleTime)
 		}
 	}
-	err := question(k)
-	answered := err == nil || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH)
-	if !answered || !r.keep(k) {
-		k.close()
-	}
-	return err
 }
 
-// keep keeps a socket whose answers have all been read, and reports whether it did.
-func (r *Kernel) keep(k *kernel) bool {
+// leave ends the goroutine that asks, unless a question is on its way to it.
+func (r *Kernel) leave() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.idle != nil {
+	if r.waiting > 0 {
 		return false
 	}
-	r.idle = k
-	if r.timer == nil {
-		r.timer = time.AfterFunc(idleTime, r.closeIdle)
-	} else {
-		r.timer.Reset(idleTime)
-	}
+	r.questions = nil
 	return true
-}
-
-func (r *Kernel) closeIdle() {
-	r.mu.Lock()
-	k := r.idle
-	r.idle = nil
-	r.mu.Unlock()
-	if k != nil {
-		k.close()
-	}
 }
 
 // NextHop implements [Router].
