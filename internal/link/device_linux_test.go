@@ -100,7 +100,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 		}
 		// A packet or two may be lost while the veth pair wakes up, so the question may have been repeated.
 		for _, tcp := range []bool{false, true} {
-			if !slices.Contains(dns.asks(), asked{"o.test.", dnsmessage.TypeA, tcp}) {
+			if !slices.Contains(dns.asks(), asked{"o.test.", dnsmessage.TypeA, tcp, true}) {
 				t.Errorf("asked %v, want the question over UDP and again over TCP", dns.asks())
 			}
 		}
@@ -243,28 +243,33 @@ func TestSystemFiles(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(content), 0o644))
 		must(t, unix.Mount(file, name, "", unix.MS_BIND, ""))
 	}
-	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here.test\n")
+	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here here.test\n")
 	over("/etc/resolv.conf", "search corp.test\noptions ndots:3\nnameserver "+origin4+"\n")
 	ls := current(t, nil, "a0", "b0")
 	r := &Resolver{Binder: Device{}, files: []string{"/etc/resolv.conf"}}
 
-	t.Run("R149 no search domain", func(t *testing.T) {
+	t.Run("R149 search domains, over the link", func(t *testing.T) {
 		if _, err := r.Lookup(t.Context(), ls[1], "ip4", "origin"); err == nil {
 			t.Error("found")
 		}
+		var names []string
 		for _, a := range dns.asks() {
-			if a.Name != "origin." {
-				t.Errorf("asked for %s", a.Name)
+			if a.Type == dnsmessage.TypeA {
+				names = append(names, a.Name)
 			}
 		}
-		if len(dns.asks()) == 0 || sent(t, "a0") != 0 {
-			t.Errorf("%d questions, %d packets over a", len(dns.asks()), sent(t, "a0"))
+		if want := []string{"origin.corp.test.", "origin."}; !slices.Equal(slices.Compact(names), want) || sent(t, "a0") != 0 {
+			t.Errorf("asked for %v, %d packets over a", names, sent(t, "a0"))
 		}
 	})
-	t.Run("hosts file", func(t *testing.T) {
+	t.Run("R149 the hosts file, names without a dot too, with or without a DNS server", func(t *testing.T) {
 		before := len(dns.asks())
-		if got, err := r.Lookup(t.Context(), ls[1], "ip", "here.test"); err != nil || len(got) != 1 || got[0].String() != origin4 {
-			t.Errorf("got %v, %v", got, err)
+		for _, r := range []*Resolver{r, {Binder: Device{}, files: []string{"/dev/null"}}} {
+			for _, name := range []string{"here", "HERE.", "here.test", "here.test."} {
+				if got, err := r.Lookup(t.Context(), ls[1], "ip", name); err != nil || len(got) != 1 || got[0].String() != origin4 {
+					t.Errorf("%s is %v, %v", name, got, err)
+				}
+			}
 		}
 		if n := len(dns.asks()); n != before {
 			t.Errorf("asked %v", dns.asks()[before:])

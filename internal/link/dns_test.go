@@ -17,6 +17,7 @@ type asked struct {
 	Name string
 	Type dnsmessage.Type
 	TCP  bool
+	EDNS bool
 }
 
 // said is a scripted answer; the zero value is an answer without records.
@@ -102,7 +103,7 @@ func (s *dnsServer) answer(query []byte, tcp bool) []byte {
 	if err != nil {
 		return nil
 	}
-	a := asked{q.Name.String(), q.Type, tcp}
+	a := asked{q.Name.String(), q.Type, tcp, binary.BigEndian.Uint16(query[10:]) > 0}
 	s.mu.Lock()
 	s.got = append(s.got, a)
 	s.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 // Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is too long,
 // TCP. Servers are those of [Link.DNS], or else those in the first resolv.conf that lists any other than loopback. All are asked at
 // once, the first answer wins and its server is asked first from then on; NXDOMAIN is an answer, SERVFAIL is not. Answers are kept
-// for 30 s, negative ones are not. /etc/hosts is honoured, search domains are not.
+// for 30 s, negative ones are not. /etc/hosts and the search domains of resolv.conf apply as for any program.
 type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
@@ -39,6 +39,7 @@ type Resolver struct {
 
 	mu    sync.Mutex
 	links map[string]*memory
+	plain map[netip.AddrPort]time.Time // servers that do not understand EDNS: until when they are asked without it
 }
 
 // Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. It answers IP literals and
@@ -78,7 +79,7 @@ func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([
 	if a, ok := literal(host); ok {
 		return only(f, a), nil
 	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	name, absolute := strings.CutSuffix(strings.ToLower(host), ".")
 	if name == "" {
 		return nil, notFound(host)
 	}
@@ -90,8 +91,15 @@ func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([
 		addrs, err := m.lookup(ctx, question{name, both}, func(ctx context.Context) ([]netip.Addr, error) { return r.Names(ctx, l, name) })
 		return only(f, addrs...), err
 	}
-	return m.lookup(ctx, question{name, f}, func(ctx context.Context) ([]netip.Addr, error) {
-		return r.ask(ctx, l, m, f, name)
+	return m.lookup(ctx, question{strings.ToLower(host), f}, func(ctx context.Context) ([]netip.Addr, error) {
+		if addrs, known := inFile(ctx, f, name); known {
+			return addrs, nil
+		}
+		names := []string{name}
+		if !absolute {
+			names = r.searched(name)
+		}
+		return r.ask(ctx, l, m, f, names)
 	})
 }
 
@@ -144,16 +152,26 @@ func (r *Resolver) ownServers(l Link) (Servers, error) {
 	return from, err
 }
 
-// ask asks the servers of l until one answers; everything that it started has ended when it returns.
-func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
+// ask asks the servers of l for the first of the names that exists. A name without addresses of the family counts as existing if it
+// has some of the other family: both families must belong to the same host.
+func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, names []string) ([]netip.Addr, error) {
 	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err
 	}
-	return r.askServers(ctx, l, from, m, f, name)
+	for i, name := range names {
+		addrs, err := r.askServers(ctx, l, from, m, f, name)
+		if err != nil || len(addrs) > 0 || i == len(names)-1 {
+			return addrs, err
+		}
+		if others, err := r.askServers(ctx, l, from, m, 1-f, name); err != nil || len(others) > 0 {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
-// askServers is like ask, but takes the servers.
+// askServers asks servers until one answers; everything that it started has ended when it returns.
 func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
 	servers := from.Addrs
 	trusted := slices.Index(servers, m.server())
@@ -253,8 +271,16 @@ func (r *Resolver) dial(ctx context.Context, l *Link, server netip.AddrPort, net
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := c.(*net.UDPConn); ok {
-		return newQuery(ctx, u), nil
+	u, ok := c.(*net.UDPConn)
+	switch {
+	case ok:
+		q := newQuery(ctx, u)
+		if q.refused = func() { r.setPlain(server) }; r.isPlain(server) {
+			q.refused = nil
+		}
+		return q, nil
+	case r.isPlain(server):
+		c = plainStream{c}
 	}
 	closeOnCancel(ctx, c)
 	return c, nil

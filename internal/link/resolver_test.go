@@ -106,7 +106,7 @@ func TestLookup(t *testing.T) {
 	t.Run("one family is asked for alone", func(t *testing.T) {
 		s := serveDNS(t, anyPort, always(one))
 		look(t, &Resolver{Binder: &recorder{}}, asking(s), "ip4", "o.test")
-		if got := s.asks(); !slices.Equal(got, []asked{{"o.test.", dnsmessage.TypeA, false}}) {
+		if got := s.asks(); !slices.Equal(got, []asked{{"o.test.", dnsmessage.TypeA, false, true}}) {
 			t.Errorf("asked %v", got)
 		}
 	})
@@ -217,6 +217,41 @@ func TestLookup(t *testing.T) {
 			t.Errorf("bound %v", got)
 		}
 	})
+	t.Run("R149 a server without EDNS is asked again without it, and then so from the start", func(t *testing.T) {
+		for _, rcode := range []dnsmessage.RCode{dnsmessage.RCodeFormatError, dnsmessage.RCodeNotImplemented} {
+			s := serveDNS(t, anyPort, func(a asked) said {
+				switch {
+				case a.EDNS:
+					return said{RCode: rcode}
+				case a.Name == "long.test." && !a.TCP:
+					return said{Truncated: true}
+				}
+				return two
+			})
+			r := &Resolver{Binder: &recorder{}}
+			for _, name := range []string{"a.test", "b.test", "long.test"} {
+				if got := look(t, r, asking(s), "ip4", name); !slices.Equal(got, ips("192.0.2.2")) {
+					t.Errorf("%v: %s is %v", rcode, name, got)
+				}
+			}
+			want := []asked{
+				{"a.test.", dnsmessage.TypeA, false, true},
+				{"a.test.", dnsmessage.TypeA, false, false},
+				{"b.test.", dnsmessage.TypeA, false, false},
+				{"long.test.", dnsmessage.TypeA, false, false},
+				{"long.test.", dnsmessage.TypeA, true, false},
+			}
+			if got := slices.Compact(s.asks()); !slices.Equal(got, want) {
+				t.Errorf("%v: asked %v", rcode, got)
+			}
+		}
+	})
+	t.Run("a server that refuses every question is asked twice", func(t *testing.T) {
+		s := serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeFormatError}))
+		if _, err := (&Resolver{Binder: &recorder{}}).Lookup(t.Context(), asking(s), "ip4", "o.test"); err == nil {
+			t.Error("no error")
+		}
+	})
 	t.Run("R199 a bind that fails is told as such and sends nothing", func(t *testing.T) {
 		s := serveDNS(t, anyPort, always(one))
 		_, err := (&Resolver{Binder: &recorder{err: syscall.EPERM}}).Lookup(t.Context(), asking(s), "ip", "o.test")
@@ -250,7 +285,7 @@ func TestLookupRemembers(t *testing.T) {
 	r, l := &Resolver{Binder: &recorder{}}, asking(s)
 	for range 3 {
 		look(t, r, l, "ip", "o.test")
-		look(t, r, l, "ip4", "O.test.")
+		look(t, r, l, "ip4", "O.test")
 	}
 	if n := len(s.asks()); n != 2 {
 		t.Errorf("%d questions, want one for each family", n)
@@ -269,6 +304,75 @@ func TestLookupRemembers(t *testing.T) {
 		look(t, r, moved, "ip4", "o.test")
 		if n := len(s.asks()); n != 4 {
 			t.Errorf("%d questions", n)
+		}
+	})
+}
+
+// TestPlainForget: a server gets another chance to understand EDNS.
+func TestPlainForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := &Resolver{}, netip.MustParseAddrPort("192.0.2.53:53")
+		r.setPlain(s)
+		if time.Sleep(plainFor - 1); !r.isPlain(s) {
+			t.Error("forgotten too early")
+		}
+		if time.Sleep(1); r.isPlain(s) {
+			t.Error("not forgotten")
+		}
+	})
+}
+
+// TestSearch: names without a final dot are completed as resolv.conf(5) says.
+func TestSearch(t *testing.T) {
+	here := map[string][]netip.Addr{
+		"mirror.corp.test.": ips("192.0.2.1"), "six.corp.test.": ips("2001:db8::1"), "six.lab.test.": ips("192.0.2.9"),
+		"only.lab.test.": ips("192.0.2.2"), "plain.": ips("192.0.2.3"), "a.b.": ips("192.0.2.4"), "a.b.corp.test.": ips("192.0.2.5"),
+		"a.b.c.": ips("192.0.2.6"),
+	}
+	s := serveDNS(t, anyPort, func(a asked) said {
+		if addrs := here[a.Name]; addrs != nil {
+			return said{Addrs: addrs}
+		}
+		return said{RCode: dnsmessage.RCodeNameError}
+	})
+	for _, tt := range []struct {
+		conf, name, want string
+		asked            []string // IPv4 only
+	}{
+		{"search corp.test lab.test", "mirror", "192.0.2.1", []string{"mirror.corp.test."}},
+		{"search corp.test lab.test", "MIRROR", "192.0.2.1", []string{"mirror.corp.test."}},
+		{"search corp.test lab.test", "mirror.", "", []string{"mirror."}},
+		{"search corp.test lab.test", "only", "192.0.2.2", []string{"only.corp.test.", "only.lab.test."}},
+		{"search corp.test lab.test", "six", "", []string{"six.corp.test."}}, // another host has an IPv4 address
+		{"search corp.test lab.test", "plain", "192.0.2.3", []string{"plain.corp.test.", "plain.lab.test.", "plain."}},
+		{"search corp.test", "a.b", "192.0.2.4", []string{"a.b."}},
+		{"search corp.test\noptions edns0 ndots:2", "a.b", "192.0.2.5", []string{"a.b.corp.test."}},
+		{"search corp.test\noptions ndots:2", "a.b.c", "192.0.2.6", []string{"a.b.c."}},
+		{"search corp.test\nsearch .", "mirror", "", []string{"mirror."}},
+		{"search x.test\ndomain lab.test.", "only", "192.0.2.2", []string{"only.lab.test."}},
+		{"search corp.test", "x." + strings.Repeat("long.", 49), "", []string{"x." + strings.Repeat("long.", 49)}},
+	} {
+		t.Run("R149 "+tt.name+" in "+tt.conf, func(t *testing.T) {
+			before := len(s.asks())
+			r := &Resolver{Binder: &recorder{}, files: files(t, "nameserver 192.0.2.1\nsearch elsewhere.test", tt.conf)}
+			got, err := r.Lookup(t.Context(), asking(s), "ip4", tt.name)
+			if fmt.Sprint(got) != "["+tt.want+"]" || (err == nil) != (tt.want != "") {
+				t.Errorf("%v, %v", got, err)
+			}
+			var names []string
+			for _, a := range s.asks()[before:] {
+				if a.Type == dnsmessage.TypeA {
+					names = append(names, a.Name)
+				}
+			}
+			if !slices.Equal(slices.Compact(names), tt.asked) { // a busy machine asks again after a second
+				t.Errorf("asked for %q", names)
+			}
+		})
+	}
+	t.Run("R149 the domain of the host, where no other is named", func(t *testing.T) {
+		if domains, ndots := parseSearch("nameserver 192.0.2.1"); domains != nil || ndots != 1 {
+			t.Error(domains, ndots)
 		}
 	})
 }

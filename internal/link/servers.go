@@ -102,17 +102,20 @@ func (r *Resolver) reachable(l Link, servers []netip.AddrPort, from string) (Ser
 }
 
 // readServers returns the name servers of a resolv.conf, with loopback ones separate; none if it cannot be read.
-func readServers(name string) (real, stub []netip.AddrPort) {
+func readServers(name string) (real, stub []netip.AddrPort) { return parseServers(readConf(name)) }
+
+// readConf returns the beginning of a resolv.conf, "" if it cannot be read.
+func readConf(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, nil
+		return ""
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return nil, nil
+		return ""
 	}
-	return parseServers(string(b))
+	return string(b)
 }
 
 // parseServers reads the nameserver lines of resolv.conf(5).

@@ -36,6 +36,7 @@ const resend = time.Second
 type query struct {
 	*net.UDPConn
 	question []byte
+	refused  func() // called when the server turns out not to understand EDNS; nil = it is known, so the question has none
 	deadline time.Time
 	wait     time.Duration
 	again    time.Time
@@ -54,8 +55,14 @@ func (q *query) SetDeadline(t time.Time) error {
 
 func (q *query) Write(b []byte) (int, error) {
 	q.question = bytes.Clone(b)
+	if q.refused == nil {
+		q.question = withoutEDNS(q.question)
+	}
 	q.again = time.Now().Add(q.wait)
-	return q.UDPConn.Write(b)
+	if _, err := q.UDPConn.Write(q.question); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func (q *query) Read(b []byte) (int, error) {
@@ -69,13 +76,18 @@ func (q *query) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		n, err := q.UDPConn.Read(b)
-		if last || !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case err == nil && q.refused != nil && refusesEDNS(q.question, b[:n]):
+			q.refused()
+			q.refused, q.question = nil, withoutEDNS(q.question)
+		case last || !errors.Is(err, os.ErrDeadlineExceeded):
 			return n, err
+		default:
+			q.wait *= 2
 		}
 		if _, err := q.UDPConn.Write(q.question); err != nil {
 			return 0, err
 		}
-		q.wait *= 2
 		q.again = time.Now().Add(q.wait)
 	}
 }
