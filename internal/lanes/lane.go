@@ -15,7 +15,7 @@ type Path struct {
 	AppLimited   bool          // DeliveryRate was limited by a lack of data to send
 	Hole         bool          // the other end misses a packet, and holds those after it
 	Progress     uint64        // bytes delivered, acknowledged selectively or not
-	Threshold    int64         // congestion window at which slow start ends (ssthresh): after a loss, the one that was returned to; 0 = unknown
+	Threshold    int64         // congestion window that was returned to after a loss (ssthresh); 0 = unknown, or nothing was lost
 	Model        bool          // the congestion control follows a model of the link, as BBR does, and fills no queue
 }
 

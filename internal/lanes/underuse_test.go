@@ -13,8 +13,8 @@ func TestUnderused(t *testing.T) {
 		path Path
 		want bool
 	}{
-		{"never a loss", Path{Threshold: 1 << 30}, false},
-		{"an unknown threshold", Path{}, false},
+		{"a loss in a large window", Path{Threshold: 1 << 30}, false},
+		{"nothing was lost", Path{}, false},
 		{"a loss at a full queue of one BDP", Path{Threshold: 2 * 40_000 * 7 / 10}, false},
 		{"a loss at an empty queue", Path{Threshold: 40_000 * 7 / 10}, true},
 		{"the same, and the control follows a model", Path{Threshold: 40_000 * 7 / 10, Model: true}, false},

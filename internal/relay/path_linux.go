@@ -121,8 +121,7 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	p = lanes.Path{
 		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
 		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info), Hole: info.Sacked > 0,
-		Progress:  uint64(info.Delivered) * uint64(mss),
-		Threshold: int64(info.Snd_ssthresh) * int64(mss),
+		Progress: uint64(info.Delivered) * uint64(mss), Threshold: threshold(info),
 	}
 	if info.Min_rtt != math.MaxUint32 {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond
@@ -131,6 +130,16 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 		p.InFlight = mss // all of it is considered lost: an acknowledgment is owed anyway
 	}
 	return p, true
+}
+
+// threshold returns the congestion window, in bytes, that the lane returned to after a loss, 0 if nothing was lost. Without a loss,
+// CUBIC ends slow start as soon as round trips become longer (HyStart++, RFC 9406), which on a busy machine is too soon, and says
+// nothing about the link.
+func threshold(info *unix.TCPInfo) int64 {
+	if info.Total_retrans == 0 {
+		return 0
+	}
+	return int64(info.Snd_ssthresh) * int64(info.Snd_mss)
 }
 
 // appLimited reads tcpi_delivery_rate_app_limited, a bit between the fields that package unix names.

@@ -73,3 +73,15 @@ func drained(t *testing.T, control string) (net.Conn, syscall.RawConn) {
 	}
 	return c, raw
 }
+
+// TestThreshold: slow start that ended without a loss says nothing about the link.
+func TestThreshold(t *testing.T) {
+	info := &unix.TCPInfo{Snd_ssthresh: 40, Snd_mss: 1448}
+	if n := threshold(info); n != 0 {
+		t.Errorf("%d bytes before a loss", n)
+	}
+	info.Total_retrans = 1
+	if n := threshold(info); n != 40*1448 {
+		t.Errorf("%d bytes after a loss", n)
+	}
+}
