@@ -32,8 +32,9 @@ var rules = map[string]rule{
 	// Like every other user of a Transport, neither knows how it divides.
 	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
 	"internal/intercept": {imports: []string{"internal/statefile"}},
-	"internal/gateway":   {imports: []string{"internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
-	"internal/get":       {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
+	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
+	"internal/chain":     {imports: []string{"internal/transport"}},
+	"internal/get":       {imports: []string{"internal/chain", "internal/fault", "pkg/byterange", "internal/transport"}},
 	"internal/queue":     {imports: []string{"internal/get", "internal/statefile"}},
 	"internal/rpc":       {imports: []string{"internal/crowd", "internal/get", "internal/queue", "internal/statefile"}},
 	"internal/metrics":   {imports: []string{"internal/engine", "internal/relay"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/chain"
 	"github.com/tributary-http/tributary/internal/transport"
 	"golang.org/x/net/http/httpguts"
 )
@@ -86,7 +87,7 @@ func (x *exchange) follow(t target, h http.Header, stop func(redirect *http.Resp
 	switch {
 	case err == nil:
 		return a, nil
-	case errors.Is(err, errDowngrade), errors.Is(err, errNowhere), errors.Is(err, errInward), errors.Is(err, errEndless):
+	case errors.Is(err, errDowngrade), errors.Is(err, errNowhere), errors.Is(err, chain.ErrInward), errors.Is(err, errEndless):
 		x.g.Log.Debug("redirect refused", "error", err)
 		return nil, badGateway(sentence(err))
 	}
@@ -103,21 +104,28 @@ func (x *exchange) chain(t target, h http.Header, stop func(*http.Response, targ
 	}
 	a := &answer{first: t, header: h, at: t}
 	h = h.Clone()
+	var cookies chain.Cookies
 	for range maxRedirects + 1 {
 		out := &http.Request{
 			Method: x.r.Method, URL: a.at.url(), Host: a.at.host, Header: h.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		}
+		at, err := a.at.parsed()
+		if err != nil {
+			return nil, err
+		}
+		cookies.Add(at, out.Header)
 		resp, err := x.g.Transport.RoundTrip(out.WithContext(ctx))
 		if err != nil {
 			return nil, err
 		}
+		cookies.Keep(at, resp.Header)
 		a.Response = resp
 		if !leads(resp) {
 			return a, nil
 		}
 		next, err := a.at.resolve(resp.Header.Get("Location"))
 		if err == nil && !x.g.Hosts.chosen(next.host) && !onInternet(next.host) {
-			err = errInward
+			err = chain.ErrInward
 		}
 		if err == nil && stop != nil && stop(resp, next) {
 			return a, nil

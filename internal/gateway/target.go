@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/chain"
 )
 
 // target is an object at an https server.
@@ -126,16 +126,24 @@ func (t target) url() *url.URL {
 var (
 	errDowngrade = errors.New("the server redirects to an address without https, which cannot be verified")
 	errNowhere   = errors.New("the server redirects to an address that cannot be used")
-	errInward    = errors.New("the server redirects to a name or address of the local network")
 )
+
+// parsed returns the parsed URL of t, for rules about its parts. Requests have that of url.
+func (t target) parsed() (*url.URL, error) {
+	u, err := url.Parse("https://" + t.host + chain.Spell(t.path))
+	if err != nil {
+		return nil, errNowhere
+	}
+	return u, nil
+}
 
 // resolve returns the target of a reference in t, such as a Location.
 func (t target) resolve(reference string) (target, error) {
-	from, err := url.Parse("https://" + t.host + t.path)
+	from, err := t.parsed()
 	if err != nil {
-		return target{}, errNowhere
+		return target{}, err
 	}
-	to, err := from.Parse(reference)
+	to, err := from.Parse(chain.Spell(reference))
 	switch {
 	case reference == "" || err != nil || to.Host == "" || to.Opaque != "" || to.User != nil:
 		return target{}, errNowhere
@@ -173,5 +181,5 @@ func escaped(query string) string {
 // before each dial.
 func onInternet(host string) bool {
 	return (strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") || !strings.Contains(host, ":")) &&
-		transport.Public(strings.Trim(host, "[]"))
+		chain.Check(host) == nil
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/chain"
 	"github.com/tributary-http/tributary/internal/transport"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
@@ -94,17 +95,24 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 // walk is the position of a request that follows redirects.
 type walk struct {
 	*download
-	at     location
-	header http.Header // of the next request
+	at      location
+	header  http.Header // of the next request
+	cookies chain.Cookies
 }
 
 // RoundTrip implements http.RoundTripper. Its errors are *Error.
 func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	w.cookies.Add(r.URL, r.Header)
 	resp, err := w.Transport.RoundTrip(r)
 	if err != nil {
 		return nil, unreachable(err, w.at)
 	}
+	w.cookies.Keep(r.URL, resp.Header)
 	if leads(resp) {
+		if to := resp.Header.Get("Location"); to != "" {
+			resp.Header.Set("Location", chain.Spell(to))
+		}
 		resp.Body.Close() // net/http would read some of it first
 		resp.Body = http.NoBody
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/chain"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
 )
@@ -27,7 +28,7 @@ func parseLocation(s string) (location, error) {
 	wrong := func(err error) (location, error) {
 		return location{}, &Error{Kind: Usage, Err: err, Next: "use a URL like https://example.com/file"}
 	}
-	u, err := url.Parse(s)
+	u, err := url.Parse(chain.Spell(s))
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) { // without the URL, which may contain a password

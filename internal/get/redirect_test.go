@@ -128,6 +128,17 @@ func TestRedirects(t *testing.T) {
 			}
 		}
 	})
+	t.Run("R239 a bare percent sign in the URL and in a Location", func(t *testing.T) {
+		h, url := start(t, map[string]string{"/50% off": "/100%.bin?q=%"})
+		r := newRig(t, straight, nil)
+		if _, err := r.get(t.Context(), url+"/50% off", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("50% off", o)
+		if q := h.requests()[1]; q.RequestURI != "/100%25.bin?q=%" {
+			t.Errorf("asked for %s", q.RequestURI)
+		}
+	})
 	t.Run("in a circle", func(t *testing.T) {
 		h, url := start(t, map[string]string{"/a": "/b", "/b": "/a"})
 		r := newRig(t, straight, nil)
@@ -207,4 +218,47 @@ func TestRedirects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCookiesOfAChain: a server gets the cookies back that it set before in the same chain of redirects.
+func TestCookiesOfAChain(t *testing.T) {
+	o := origintest.Object{Size: mid}
+	elsewhere := &redirector{object: serveObject(o)}
+	other := httptest.NewServer(elsewhere)
+	t.Cleanup(other.Close)
+	object := serveObject(o)
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		c, err := q.Cookie("k")
+		switch {
+		case q.URL.Path == "/away":
+			http.SetCookie(w, &http.Cookie{Name: "k", Value: "1", Path: "/"})
+			http.Redirect(w, q, other.URL+"/b", http.StatusFound)
+		case err == nil && c.Value == "1":
+			object.ServeHTTP(w, q)
+		default:
+			http.SetCookie(w, &http.Cookie{Name: "k", Value: "1", Path: "/"})
+			http.Redirect(w, q, q.URL.Path, http.StatusFound)
+		}
+	}))
+	t.Cleanup(here.Close)
+	t.Run("R238 the same origin", func(t *testing.T) {
+		r := newRig(t, straight, nil)
+		res, err := r.get(t.Context(), here.URL+"/a", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+		r.bothCarried(res)
+	})
+	t.Run("R238 another origin", func(t *testing.T) { // ports count, unlike for browsers
+		r := newRig(t, straight, nil)
+		if _, err := r.get(t.Context(), here.URL+"/away", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range elsewhere.requests() {
+			if len(q.Cookies()) > 0 {
+				t.Errorf("%v", q.Header)
+			}
+		}
+	})
 }
