@@ -65,7 +65,7 @@ var rules = map[string]rule{
 	// The codec of Range and Content-Range: the only place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
-	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
+	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport", "pkg/byterange"}},
 	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/mptcp", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{

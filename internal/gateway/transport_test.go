@@ -150,6 +150,42 @@ func TestExpiredURLsOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// TestExpiredURLsElsewhere: the renewed URL must lead to the same place. Validators and sizes of two objects may agree, as those of
+// a mirror that gives them by time and size.
+func TestExpiredURLsElsewhere(t *testing.T) {
+	for name, second := range map[string]string{
+		"R232 another host": "https://mirror.secure.test/signed?", "R232 another path": "https://cdn.secure.test/other/signed?",
+		"R232 another port": "https://cdn.secure.test:8443/signed?",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			s := origintest.New(t, origintest.Object{Size: 8 * mid}, func(x *origintest.Exchange) {
+				switch {
+				case strings.HasSuffix(x.Target, "/object"):
+					origintest.Redirect(map[bool]string{true: "https://cdn.secure.test/signed?1", false: second + "2"}[asked.Add(1) == 1])(x)
+				case x.Target != "/signed?1":
+					origintest.OtherBytes()(x)
+				case x.Nth > 2:
+					origintest.Status(http.StatusForbidden)(x)
+				}
+			})
+			addr, _ := over(t, s, "files.secure.test", "cdn.secure.test", "cdn.secure.test:8443", "mirror.secure.test")
+			resp, err := http.Get("http://" + addr + "/https/files.secure.test/object")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			if err == nil || len(b) == 0 || !bytes.Equal(b, s.Object().Bytes(0, int64(len(b)))) {
+				t.Errorf("%d bytes, %v: it must break off", len(b), err)
+			}
+			if n := asked.Load(); n != 2 {
+				t.Errorf("the first URL was asked %d times", n)
+			}
+		})
+	}
+}
+
 // unbound is a Binder that leaves sockets unbound.
 type unbound struct{}
 

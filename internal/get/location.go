@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/chain"
+	"github.com/tributary-http/tributary/internal/transport"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
 )
@@ -93,8 +94,8 @@ func (l location) origin() string {
 	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
 }
 
-// place returns the URL without its query: redirects often lead to a signed query, which differs each time.
-func (l location) place() string { return l.origin() + l.url.EscapedPath() }
+// place is transport.Place.
+func (l location) place() string { return transport.Place(l.request()) }
 
 // request returns the URL to request, with the host in the form that DNS and the Host field need.
 func (l location) request() *url.URL {

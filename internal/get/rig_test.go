@@ -154,7 +154,9 @@ func (r *rig) bothCarried(res Result) {
 
 // markOfObject returns the mark of an object's version.
 func markOfObject(o origintest.Object) string {
-	return markOf(transport.Identity{ETag: o.ETag, Modified: o.Modified.UTC().Format(http.TimeFormat), Type: o.Type})
+	var id transport.Identity
+	id.ETag, id.Modified, id.Type = o.ETag, o.Modified.UTC().Format(http.TimeFormat), o.Type
+	return markOf(id)
 }
 
 // secure starts an https server with the handler h, for HTTP/2 if h2 is set. It also returns the certificates that verify it.

@@ -70,6 +70,7 @@ var (
 	errUnwanted  = errors.New("the response was cancelled: it is not the requested one")
 	errFlood     = errors.New("the origin sends more than was requested")
 	errMalformed = errors.New("malformed answer")
+	errLonger    = fmt.Errorf("%w: more bytes than its Content-Length", errMalformed)
 	errTooLong   = errors.New("the request head is longer than the origin accepts")
 )
 

@@ -265,10 +265,25 @@ func TestH2BadBodies(t *testing.T) {
 			f.head(id, 0, "content-length", "100")
 			f.data(id, 40, true)
 		}, 40, fault.Short},
-		{"R101 surplus", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 101, true) }, 100, fault.BadRange},
-		{"R131 surplus over Content-Length", func(f *frames, id uint32) {
+		{"R101 surplus", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 101, true) }, 99, fault.BadRange},
+		{"R131 R234 surplus over Content-Length", func(f *frames, id uint32) {
 			f.head(id, 0, "content-length", "100")
 			f.data(id, 140, true)
+		}, 99, fault.BadRange},
+		{"R234 surplus over Content-Length in another frame", func(f *frames, id uint32) {
+			f.head(id, 0, "content-length", "100")
+			f.data(id, 100, false)
+			f.data(id, 1, true)
+		}, 99, fault.BadRange},
+		{"R234 surplus over a range in another frame", func(f *frames, id uint32) {
+			f.head(id, 0)
+			f.data(id, 100, false)
+			f.data(id, 1, true)
+		}, 99, fault.BadRange},
+		{"R234 the end in another frame", func(f *frames, id uint32) {
+			f.head(id, 0, "content-length", "100")
+			f.data(id, 100, false)
+			f.data(id, 0, true)
 		}, 100, fault.Complete},
 		{"reset after the last byte", func(f *frames, id uint32) {
 			f.head(id, 0)

@@ -66,10 +66,11 @@ func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 			if len(p) == 0 {
 				return 0, false, nil
 			}
-			if left := x.size - x.taken; x.size >= 0 && int64(len(p)) > left {
-				p = p[:left]
+			to := p
+			if x.size >= 0 {
+				to = p[:min(int64(len(p)), x.ready())]
 			}
-			n = x.unread.read(s.chunks, p)
+			n = x.unread.read(s.chunks, to)
 		}
 		if n > 0 || x.err != nil {
 			break
@@ -90,7 +91,7 @@ func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 }
 
 // h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for a
-// stream or connection that broke, BadRange for bytes beyond a range, Canceled after Close of the connection.
+// stream or connection that broke, BadRange for bytes beyond a range or Content-Length, Canceled after Close of the connection.
 type h2body struct {
 	conn *h2conn
 	x    *exchange
@@ -111,7 +112,9 @@ func (b *h2body) Read(p []byte) (int, error) {
 	case err == errEnd && whole:
 		b.finish()
 		return 0, io.EOF
-	case whole && !b.conn.ended(): // the range is complete, whatever became of the stream after it
+	case errors.Is(err, errLonger):
+		return 0, b.fail(fault.BadRange, err)
+	case whole && !errors.Is(err, errMalformed) && !b.conn.ended(): // the range is complete, whatever became of the stream after it
 		b.conn.spoil()
 		b.finish()
 		return 0, io.EOF

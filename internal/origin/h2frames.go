@@ -325,7 +325,8 @@ func (s *session) data(h http2.FrameHeader) error {
 			return err
 		}
 		b, _ := s.br.Peek(int(min(left, int64(s.br.Buffered()))))
-		if err := s.take(x, b); err != nil {
+		last := int64(len(b)) == left && pad == 0 && h.Flags.Has(http2.FlagDataEndStream)
+		if err := s.take(x, b, last); err != nil {
 			return err
 		}
 		_, _ = s.br.Discard(len(b)) // it is buffered
@@ -387,8 +388,8 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	return x, nil
 }
 
-// take stores bytes of a body.
-func (s *session) take(x *exchange, b []byte) error {
+// take stores bytes of a body. last reports whether the answer ends with them; its reader then wakes up once, not twice.
+func (s *session) take(x *exchange, b []byte, last bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !x.open() {
@@ -407,12 +408,15 @@ func (s *session) take(x *exchange, b []byte) error {
 		s.cancel(x, http2.ErrCodeCancel, errEnd)
 	case room == n:
 	case x.declared >= 0 && x.received+n-room > x.declared: // RFC 9113 section 8.1.1
-		s.cancel(x, http2.ErrCodeProtocol, errMalformed)
+		s.cancel(x, http2.ErrCodeProtocol, errLonger)
 	default:
 		x.fail(s, errSurplus)
 		return fmt.Errorf("%w: %w", errFlood, http2.ConnectionError(http2.ErrCodeEnhanceYourCalm))
 	}
-	if x == s.queue[0] {
+	switch {
+	case last && x.open():
+		s.finish(x)
+	case x == s.queue[0]:
 		s.change.Broadcast()
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -487,6 +488,65 @@ func TestDownload(t *testing.T) {
 	var status *StatusError
 	if _, n, err := tr.Download(t.Context(), request(t, http.MethodGet, missing.URL(), nil), f); !errors.As(err, &status) || status.StatusCode != 404 || n != 0 {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestPartial: a part that was not asked for is never a successful Download.
+func TestPartial(t *testing.T) {
+	const total = 1_000_000
+	always := func(start, end int64, more ...origintest.Fault) []origintest.Fault {
+		return append([]origintest.Fault{origintest.Always206(start, end)}, more...)
+	}
+	for _, c := range []struct {
+		name, asked string
+		faults      []origintest.Fault
+		status      int // 0 = ErrInconsistent
+		start, end  int64
+	}{
+		{"R233 a middle for nothing", "", always(5000, 6000), 0, 0, 0},
+		{"R233 the beginning for nothing", "", always(0, 1000), 0, 0, 0},
+		{"R233 another range", "bytes=0-999", always(5000, 6000), 0, 0, 0},
+		{"R233 less than asked", "bytes=5000-6999", always(5000, 6000), 0, 0, 0},
+		{"R233 another suffix", "bytes=-1000", always(5000, 6000), 0, 0, 0},
+		{"R233 no Content-Range", "bytes=0-999", always(0, 1000, origintest.NoContentRange()), 0, 0, 0},
+		{"R233 two Content-Ranges", "bytes=0-999", always(0, 1000, origintest.Add("Content-Range", "bytes 0-999/1000000")), 0, 0, 0},
+		{"R233 a suffix of something", "bytes=-1000", always(0, 1000, origintest.WrongTotal(-1)), 0, 0, 0},
+		{"R233 all for nothing", "", always(0, total), 0, 0, 0},
+		{"R233 the range", "bytes=5000-5999", nil, 206, 5000, 6000},
+		{"R233 up to the end", "bytes=5000-", nil, 206, 5000, total},
+		{"R233 beyond the end", "bytes=5000-2000000", nil, 206, 5000, total},
+		{"R233 the suffix", "bytes=-1000", nil, 206, total - 1000, total},
+		{"R233 of an unknown total", "bytes=5000-5999", []origintest.Fault{origintest.WrongTotal(-1)}, 206, 5000, 6000},
+		{"R233 ranges are ignored", "bytes=5000-5999", []origintest.Fault{origintest.NoRanges()}, 200, 0, total},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := origintest.New(t, origintest.Object{Size: total}, c.faults...)
+			tr := newTransport(t, nil, toNodes(s))
+			r := request(t, http.MethodGet, s.URL(), nil)
+			if c.asked != "" {
+				r.Header.Set("Range", c.asked)
+			}
+			f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			resp, n, err := tr.Download(t.Context(), r, f)
+			b, readErr := os.ReadFile(f.Name())
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			switch {
+			case c.status == 0:
+				var asked int64 // bytes of the requested range may have been written
+				_, _ = fmt.Sscanf(c.asked, "bytes=%d-", &asked)
+				if !errors.Is(err, ErrInconsistent) || s.Object().Mismatch(b, max(asked, 0)) >= 0 {
+					t.Errorf("%d bytes, %d in the file, %v", n, len(b), err)
+				}
+			case err != nil || resp.StatusCode != c.status || n != c.end-c.start || !bytes.Equal(b, s.Object().Bytes(c.start, c.end)):
+				t.Errorf("%d bytes, %d in the file, %v", n, len(b), err)
+			}
+		})
 	}
 }
 

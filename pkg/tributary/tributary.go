@@ -16,6 +16,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Options configure a Transport. The zero value uses every link that has a route to the internet.
@@ -131,6 +132,8 @@ const userAgent = "Go-http-client/1.1"
 // It differs from [http.Transport] in three ways: it never requests a compressed response on its own, since ranges of one cannot
 // be joined; it does not use a proxy; and the TLS field of a divided response is nil and its Proto HTTP/1.1, since it may come
 // over several connections. The Body of a divided response implements [io.WriterTo].
+//
+// Whether a 206 has the range that r asked for is for the caller to check, as with any RoundTripper; Download does.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.check(r); err != nil {
 		if r.Body != nil {
@@ -189,6 +192,9 @@ func (t *Transport) check(r *http.Request) error {
 // at offset 0. Bytes are written in the order in which they arrive, each once, by one goroutine at a time; none wait for their
 // turn in memory.
 //
+// If r has a Range field with one range, a 206 must have exactly that range, and its first byte goes to offset 0. Without a Range,
+// or with another range, a 206 is ErrInconsistent. Several ranges are written as the response has them.
+//
 // It returns the response, whose Body is empty, and the number of complete bytes at the beginning of w: all of them if err is
 // nil. With an error, there may be further bytes after a gap. A response other than 200 OK, 203 or 206 Partial Content is a
 // [*StatusError], and nothing is written. Errors of w are returned unchanged; others are those of [http.Client.Do], or of reading
@@ -202,7 +208,11 @@ func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt
 	resp.Body = http.NoBody
 	defer from.Close()
 	switch resp.StatusCode {
-	case http.StatusOK, http.StatusNonAuthoritativeInfo, http.StatusPartialContent:
+	case http.StatusOK, http.StatusNonAuthoritativeInfo:
+	case http.StatusPartialContent:
+		if err := unasked(resp); err != nil {
+			return resp, 0, &Error{Kind: ErrInconsistent, Err: err}
+		}
 	default:
 		return resp, 0, &StatusError{resp.StatusCode}
 	}
@@ -215,6 +225,27 @@ func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt
 		err = io.ErrUnexpectedEOF
 	}
 	return resp, n, err
+}
+
+// unasked returns an error if a 206 is not the range that its request asked for.
+func unasked(resp *http.Response) error {
+	fields := resp.Request.Header.Values("Range")
+	if len(fields) == 0 {
+		return errors.New("the server sent a part of the object, although all of it was requested")
+	}
+	asked, one := byterange.ParseRange(fields[0])
+	if len(fields) > 1 || !one {
+		return nil
+	}
+	got, err := byterange.ParseContentRange(resp.Header.Get("Content-Range"))
+	want, ok := asked.Resolve(got.Total)
+	if got.Total < 0 && asked.First >= 0 { // then nobody knows where the object ends
+		want, ok = byterange.Range{Start: asked.First, End: min(asked.End, got.Range.End)}, true
+	}
+	if err != nil || !ok || len(resp.Header.Values("Content-Range")) > 1 || got.Range != want {
+		return fmt.Errorf("the server sent another range of the object (%v) than the requested one", got.Range)
+	}
+	return nil
 }
 
 // DialContext connects to addr ("host:port") over the best link that can reach it, for protocols other than HTTP. network is
