@@ -18,6 +18,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/net/publicsuffix"
 )
 
 const (
@@ -98,7 +99,7 @@ func constrain(template *x509.Certificate, hosts []string) error {
 			continue
 		}
 		if !hostName(h) {
-			return fmt.Errorf("%q is not a host name: want one like example.com, without a scheme, port or *", h)
+			return fmt.Errorf("%q is not a host name: want one like example.com, without a scheme, port or *, and not a whole registry like co.uk", h)
 		}
 		template.PermittedDNSDomains = append(template.PermittedDNSDomains, strings.ToLower(h))
 	}
@@ -107,20 +108,27 @@ func constrain(template *x509.Certificate, hosts []string) error {
 		template.PermittedDNSDomains = []string{noName}
 	}
 	if template.PermittedIPRanges == nil {
-		all4 := &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
-		all6 := &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}
-		template.ExcludedIPRanges = []*net.IPNet{all4, all6}
+		template.ExcludedIPRanges = allAddresses()
 	}
 	return nil
+}
+
+func allAddresses() []*net.IPNet {
+	return []*net.IPNet{
+		{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)},
+		{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)},
+	}
 }
 
 // noName is in a domain that does not exist (RFC 6761 section 6.4).
 const noName = "none.invalid"
 
-// hostName reports whether s can be a name with a dot: a whole top-level domain belongs to nobody.
+// hostName reports whether s can be the name of a host: it has a dot and is not a suffix under which everybody can register names.
+// Suffixes that companies own, like s3.amazonaws.com, are hosts, too.
 func hostName(s string) bool {
 	labels := strings.Split(s, ".")
-	return len(s) <= 253 && len(labels) > 1 && !slices.ContainsFunc(labels, func(l string) bool {
+	suffix, registry := publicsuffix.PublicSuffix(strings.ToLower(s))
+	return len(s) <= 253 && len(labels) > 1 && !(registry && len(suffix) == len(s)) && !slices.ContainsFunc(labels, func(l string) bool {
 		return l == "" || len(l) > 63 || strings.ContainsFunc(l, func(c rune) bool {
 			return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
 		})

@@ -2,6 +2,9 @@ package intercept
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -164,10 +167,56 @@ func TestAuthority(t *testing.T) {
 }
 
 func TestHostNames(t *testing.T) {
-	for _, bad := range []string{"", "com", "*.example.com", "https://example.com", "example.com:443", "exa mple.com", "a..b", ".example.com", "example.com/", "\u00e4.example"} {
+	for _, bad := range []string{"", "com", "*.example.com", "https://example.com", "example.com:443", "exa mple.com", "a..b", ".example.com", "example.com/", "co.uk", "CO.UK", "\u00e4.example"} {
 		if _, err := New("x", []string{bad}); err == nil {
 			t.Errorf("%q is taken for a host", bad)
 		}
+	}
+}
+
+// TestParseRoot: an authority that is less limited than those of this package is refused.
+func TestParseRoot(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &net.IPNet{IP: net.IPv4(1, 2, 3, 4).To4(), Mask: net.CIDRMask(32, 32)}
+	wide := &net.IPNet{IP: net.IPv4(8, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)}
+	for name, change := range map[string]func(*x509.Certificate){
+		"":                     func(*x509.Certificate) {},
+		"every name":           func(c *x509.Certificate) { c.PermittedDNSDomains = []string{""} },
+		"every name besides":   func(c *x509.Certificate) { c.PermittedDNSDomains = []string{"example.com", ""} },
+		"a top-level domain":   func(c *x509.Certificate) { c.PermittedDNSDomains = []string{"com"} },
+		"a registry":           func(c *x509.Certificate) { c.PermittedDNSDomains = []string{"co.uk"} },
+		"no name":              func(c *x509.Certificate) { c.PermittedDNSDomains = nil },
+		"not critical":         func(c *x509.Certificate) { c.PermittedDNSDomainsCritical = false },
+		"one address excluded": func(c *x509.Certificate) { c.ExcludedIPRanges = []*net.IPNet{one, one} },
+		"only IPv4 excluded":   func(c *x509.Certificate) { c.ExcludedIPRanges = allAddresses()[:1] },
+		"a network permitted":  func(c *x509.Certificate) { c.ExcludedIPRanges, c.PermittedIPRanges = nil, []*net.IPNet{wide} },
+		"any use":              func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageAny) },
+		"no use given":         func(c *x509.Certificate) { c.ExtKeyUsage = nil },
+		"code":                 func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} },
+		"another key usage":    func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageDigitalSignature },
+		"no path length":       func(c *x509.Certificate) { c.MaxPathLen = -1 },
+		"a long path":          func(c *x509.Certificate) { c.MaxPathLen = 2 },
+		"a long life":          func(c *x509.Certificate) { c.NotAfter = c.NotAfter.AddDate(10, 0, 0) },
+		"not an authority":     func(c *x509.Certificate) { c.IsCA, c.MaxPathLen = false, 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := authorityTemplate("x", storedLife)
+			c.MaxPathLen = 1
+			if err := constrain(c, []string{"example.com"}); err != nil {
+				t.Fatal(err)
+			}
+			change(c)
+			made, err := sign(c, c, &key.PublicKey, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := ParseRoot(encode(made)); (err == nil) != (name == "") {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
 

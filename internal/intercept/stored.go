@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/statefile"
@@ -140,11 +142,28 @@ func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 	return root, rest, checkConstrained(root)
 }
 
-var errUnconstrained = errors.New("not the certificate of an authority that is limited to some hosts")
+var errUnconstrained = errors.New("not the certificate of an authority that is limited to some hosts, as tributary ca init makes them")
 
+// checkConstrained fails unless a certificate is limited as constrain and constrained limit ours: to servers at hosts that could have
+// been named to us, for a limited time, with one more authority below it at most.
 func checkConstrained(c *x509.Certificate) error {
-	addresses := len(c.PermittedIPRanges) > 0 || len(c.ExcludedIPRanges) == 2
-	if !c.IsCA || !c.PermittedDNSDomainsCritical || len(c.PermittedDNSDomains) == 0 || !addresses {
+	servers := slices.Equal(c.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) && len(c.UnknownExtKeyUsage) == 0
+	depth := c.MaxPathLen == 1 || c.MaxPathLen == 0 && c.MaxPathLenZero
+	names := c.PermittedDNSDomainsCritical && len(c.PermittedDNSDomains) > 0
+	for _, name := range c.PermittedDNSDomains {
+		names = names && hostName(name)
+	}
+	addresses := len(c.PermittedIPRanges) > 0
+	for _, n := range c.PermittedIPRanges {
+		ones, bits := n.Mask.Size()
+		addresses = addresses && bits > 0 && ones == bits
+	}
+	if len(c.PermittedIPRanges) == 0 {
+		addresses = slices.EqualFunc(c.ExcludedIPRanges, allAddresses(), func(a, b *net.IPNet) bool { return a.String() == b.String() })
+	}
+	switch {
+	case !c.IsCA, !c.BasicConstraintsValid, c.KeyUsage != x509.KeyUsageCertSign, !servers, !depth, !names, !addresses,
+		len(c.UnhandledCriticalExtensions) > 0, c.NotAfter.Sub(c.NotBefore) > storedLife+clockSkew:
 		return errUnconstrained
 	}
 	return nil
