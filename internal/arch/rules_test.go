@@ -60,7 +60,7 @@ var rules = map[string]rule{
 	"internal/statefile":                    {},
 	"internal/docs":                         {},
 	"internal/trace":                        {},
-	"internal/use":                          {imports: []string{"internal/statefile"}},
+	"internal/use":                          {imports: []string{"internal/statefile", "internal/trust"}},
 	"internal/redirect":                     {},
 	// The codec of Range and Content-Range: the only place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},

@@ -117,17 +117,26 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Intercept: opener, Carried: sum.add})
+	roots, err := trust.CommandRoots(a.getenv)
 	if err != nil {
 		return err
 	}
-	code, err := supervised(ctx, folder, proxy, authority, args)
+	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Roots: roots.Pool(), Intercept: opener, Carried: sum.add})
+	if err != nil {
+		return err
+	}
+	env, kept, err := trust.Environment(os.Environ(), folder, proxy.URL, authority.Certificate(), roots)
+	if err != nil {
+		proxy.Stop()
+		return err
+	}
+	code, err := supervised(ctx, folder, proxy, env, args)
 	proxy.Stop()
 	if err != nil {
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened()))
+		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened())+undisturbed(kept))
 	}
 	if code != 0 {
 		return endedError{code}
@@ -135,14 +144,8 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	return nil
 }
 
-// supervised starts the proxy, runs the command in its environment, and returns the exit code of the command.
-func supervised(
-	ctx context.Context, folder *trust.Folder, proxy *daemon.Private, authority *intercept.Authority, args []string,
-) (int, error) {
-	env, err := trust.Environment(os.Environ(), folder, proxy.URL, authority.Certificate())
-	if err != nil {
-		return 0, err
-	}
+// supervised starts the proxy, runs the command with the environment env, and returns the exit code of the command.
+func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -238,6 +241,18 @@ func unopened(all []intercept.Unopened) string {
 		text += fmt.Sprintf("; over one link: %s (%s)", strings.Join(names, ", "), reason)
 	}
 	return text
+}
+
+// undisturbed describes the settings whose programs keep tunnels.
+func undisturbed(kept []trust.Limit) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	names := make([]string, len(kept))
+	for i, l := range kept {
+		names[i] = l.String()
+	}
+	return "; over one link: programs that obey " + strings.Join(names, ", ") + " (which trusts fewer authorities than the proxy)"
 }
 
 // superviseCommand returns the hidden command whose process runs the command of run.

@@ -27,7 +27,7 @@ const checkTime = 30 * time.Second
 type useFlags struct {
 	file, socket, gateway string
 	upstreams             []string
-	print, undo           bool
+	print, undo, force    bool
 }
 
 func (a *app) useCommand() *cobra.Command {
@@ -62,6 +62,7 @@ does while the proxy is not running.
 	c.Flags().BoolVar(&f.undo, "undo", false, "restore the original settings")
 	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from the server at `URL` (for images: a registry) instead of those in the program's settings; repeatable")
 	c.Flags().StringVar(&f.gateway, "gateway", "", "use the gateway at `ADDRESS`, whose configuration already allows the hosts")
+	c.Flags().BoolVar(&f.force, "force", false, "also if the program then accepts servers that its own settings refuse")
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringVar(&f.socket, "control", "", "ask the proxy over the socket at `PATH`")
 	c.MarkFlagsMutuallyExclusive("print", "undo")
@@ -71,7 +72,7 @@ does while the proxy is not running.
 // use changes the settings of a program, or prints the changes that it would make.
 func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	u := use.User{
-		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid()},
+		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid(), Force: f.force},
 		Record:   statefile.Path(a.getenv, "use.json"),
 	}
 	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" && (err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {

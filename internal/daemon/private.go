@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,7 +19,8 @@ import (
 
 // PrivateOptions configures a private proxy.
 type PrivateOptions struct {
-	Users     []uint32 // user IDs; all others get 403
+	Users     []uint32       // user IDs; all others get 403
+	Roots     *x509.CertPool // authorities that servers are verified with; nil = the system's
 	Intercept *intercept.Interceptor
 	Carried   func(link string, bytes int64) // see proxy.Config
 }
@@ -43,6 +45,7 @@ func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
 		Source: &link.Netlink{Options: transport.Options(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
+		Roots: o.Roots,
 	})
 }
 

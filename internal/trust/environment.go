@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,20 +12,20 @@ import (
 	"strings"
 )
 
-// rootFiles are the files in which systems keep the certificates that they trust, in the same order as in crypto/x509.
-var rootFiles = []string{
-	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Alpine, Arch
-	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora
-	"/etc/ssl/ca-bundle.pem",                            // openSUSE
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // CentOS
-	"/etc/ssl/cert.pem",                                 // others
-}
-
 // bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md lists which program reads
 // which; each was tested.
 var bundles = []string{
-	"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
+	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
 }
+
+const (
+	certFile  = "SSL_CERT_FILE"
+	gitBundle = "GIT_SSL_CAINFO"
+	gitSystem = "GIT_CONFIG_SYSTEM"
+)
+
+// systemRoot is the prefix of the system's paths.
+var systemRoot = "/"
 
 // addition is the variable that names a file with certificates in addition to those built into a program.
 const addition = "NODE_EXTRA_CA_CERTS"
@@ -33,10 +34,12 @@ const addition = "NODE_EXTRA_CA_CERTS"
 const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 
 // Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
-// those that they already trust. Settings of the user are kept: a variable that names a file gets a file with the same content
-// and the certificate; a variable whose file cannot be read stays unchanged.
-func Environment(env []string, f *Folder, proxy string, certificate []byte) ([]string, error) {
-	e := environment{env: slices.Clone(env), folder: f, certificate: certificate}
+// those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
+// accepts. So the settings of a user that limit a program to fewer authorities stay as they are, and are returned; a variable that
+// names a file with all of roots gets a file with the same content and the certificate.
+func Environment(env []string, f *Folder, proxy string, certificate []byte, roots Roots) (changed []string, kept []Limit, err error) {
+	given := environment{env: env}
+	e := environment{env: slices.Clone(env), folder: f, certificate: certificate, roots: roots}
 	for _, name := range []string{"http_proxy", "https_proxy"} {
 		e.set(name, proxy)
 		e.set(strings.ToUpper(name), proxy)
@@ -44,25 +47,102 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte) ([]s
 	e.set("no_proxy", e.noProxy())
 	e.set("NO_PROXY", e.get("no_proxy"))
 	e.set("NODE_USE_ENV_PROXY", "1") // Node 24, and 22.21
-	system, err := e.system()
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range bundles {
-		if of := e.get(name); of == "" || of == system {
-			e.bundle(name, system)
-		} else {
-			e.bundle(name, of)
+		if file := given.get(name); file != "" && e.allows(Limit{Name: name, Value: file}) {
+			e.set(name, e.bundle(file))
 		}
 	}
-	e.bundle(addition, e.get(addition))
-	bundle := e.get(bundles[0])
-	e.config("WGETRC", filepath.Join(e.get("HOME"), ".wgetrc"), "ca_certificate = "+bundle)
-	if f.Apt != 0 {
+	if given.get(certFile) == "" && e.allows(Limits("openssl", given.get, systemRoot)...) {
+		e.set(certFile, e.bundle(roots.Path))
+	}
+	usual, _ := SystemRoots() // of programs without settings; if unknown, they do not get the certificate
+	extra := given.get(addition)
+	all := certificatesIn(extra)
+	if all.add(usual.all); roots.within(all) {
+		e.set(addition, e.bundle(extra))
+	} else if extra != "" {
+		e.keep(Limit{Name: addition, Value: extra})
+	}
+	if roots.within(usual.all) {
+		if given.get("REQUESTS_CA_BUNDLE")+given.get("CURL_CA_BUNDLE") == "" &&
+			e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...) {
+			e.set("REQUESTS_CA_BUNDLE", e.bundle(roots.Path))
+		}
+		e.git()
+		e.wget()
+		e.apt()
+	}
+	return e.env, e.kept, e.err
+}
+
+// allows reports whether programs with these settings may get the certificate. It notes the settings that forbid it.
+func (e *environment) allows(all ...Limit) bool {
+	all = slices.DeleteFunc(all, func(l Limit) bool { return l.Client }) // the proxy does not open connections that need one
+	narrower := e.roots.Narrower(all)
+	e.keep(narrower...)
+	return len(narrower) == 0
+}
+
+func (e *environment) keep(all ...Limit) {
+	for _, l := range all {
+		if !slices.Contains(e.kept, l) {
+			e.kept = append(e.kept, l)
+		}
+	}
+}
+
+// git gives git the certificate by the settings of the system, since all others precede them. root's git may also write those: it gets
+// a variable, which precedes all others.
+func (e *environment) git() {
+	switch {
+	case e.get(gitBundle) != "":
+	case os.Geteuid() == 0:
+		if e.allows(Limits("git", e.get, systemRoot)...) {
+			e.set(gitBundle, e.bundle(e.roots.Path))
+		}
+	default:
+		e.gitSettings()
+	}
+}
+
+func (e *environment) gitSettings() {
+	system := cmp.Or(e.get(gitSystem), "/etc/gitconfig")
+	text := fmt.Sprintf("[http]\n\tsslCAInfo = %q\n[include]\n\tpath = %q\n", e.bundle(e.roots.Path), system)
+	path, err := e.folder.write("gitconfig", []byte(text))
+	e.err = errors.Join(e.err, err)
+	e.set(gitSystem, path)
+}
+
+// wget gives wget the certificate by its settings, since Debian's reads no variable. It trusts a file in addition to a folder.
+func (e *environment) wget() {
+	file := e.roots.Path
+	for _, l := range Limits("wget", e.get, systemRoot) {
+		if strings.Contains(strings.ToLower(l.Name), "certificate") {
+			file = l.Value
+		} else if !e.allows(l) {
+			return
+		}
+	}
+	e.config("WGETRC", filepath.Join(e.get("HOME"), ".wgetrc"), func(text string) string {
+		return line(text) + "ca_certificate = " + e.bundle(file) + "\n"
+	})
+}
+
+// apt gives apt the certificate by the first file that it reads. Later ones precede it.
+func (e *environment) apt() {
+	bundle := e.bundle(e.roots.Path)
+	if e.folder.Apt != 0 {
 		bundle = e.forApt(bundle)
 	}
-	e.config("APT_CONFIG", "", "Acquire::https::CAInfo "+strconv.Quote(bundle)+";")
-	return e.env, e.err
+	e.config("APT_CONFIG", "", func(text string) string { return "Acquire::https::CAInfo " + strconv.Quote(bundle) + ";\n" + text })
+}
+
+// line returns a text that ends with a whole line.
+func line(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
 }
 
 // forApt copies a file for the user that root's apt downloads as.
@@ -81,7 +161,9 @@ type environment struct {
 	env         []string
 	folder      *Folder
 	certificate []byte
+	roots       Roots
 	made        map[string]string // path of the new file by the file that it extends
+	kept        []Limit
 	err         error
 }
 
@@ -111,32 +193,16 @@ func (e *environment) noProxy() string {
 	return given + "," + local
 }
 
-// system returns the path of the file with the system's certificates.
-func (e *environment) system() (string, error) {
-	files := rootFiles
-	if own := e.get("SSL_CERT_FILE"); own != "" {
-		files = []string{own}
-	}
-	for _, path := range files {
-		if is, err := os.Stat(path); err == nil && is.Mode().IsRegular() {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("cannot find the certificates that this system trusts: looked for %s; "+
-		"install ca-certificates, or name a file with SSL_CERT_FILE", strings.Join(files, ", "))
-}
-
-// bundle sets a variable to a file with the certificates of another file, "" for none, and the new certificate.
-func (e *environment) bundle(name, of string) {
+// bundle returns the path of a file with the certificates of another file, "" for none, and the new certificate.
+func (e *environment) bundle(of string) string {
 	if path, ok := e.made[of]; ok {
-		e.set(name, path)
-		return
+		return path
 	}
 	var text []byte
 	if of != "" {
 		var err error
 		if text, err = os.ReadFile(of); err != nil {
-			return
+			return of // programs cannot read it, either
 		}
 	}
 	path, err := e.folder.write("ca-"+strconv.Itoa(len(e.made))+".pem", text, e.certificate)
@@ -145,11 +211,11 @@ func (e *environment) bundle(name, of string) {
 		e.made = map[string]string{}
 	}
 	e.made[of] = path
-	e.set(name, path)
+	return path
 }
 
-// config sets a variable to a copy of the configuration file that it names, or of usual, with an additional line.
-func (e *environment) config(name, usual, line string) {
+// config sets a variable to a changed copy of the configuration file that it names, or of usual.
+func (e *environment) config(name, usual string, change func(string) string) {
 	if given := e.get(name); given != "" {
 		usual = given
 	}
@@ -160,7 +226,7 @@ func (e *environment) config(name, usual, line string) {
 			return
 		}
 	}
-	path, err := e.folder.write(strings.ToLower(name), text, []byte(line+"\n"))
+	path, err := e.folder.write(strings.ToLower(name), []byte(change(string(text))))
 	e.err = errors.Join(e.err, err)
 	e.set(name, path)
 }

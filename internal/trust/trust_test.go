@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,7 +9,16 @@ import (
 	"testing"
 )
 
-const certificate = "-----BEGIN CERTIFICATE-----\nours\n-----END CERTIFICATE-----\n"
+var (
+	certificate = authority("ours")
+	system      = authority("one") + authority("two") // certificates of the system
+	private     = authority("private")
+)
+
+// authority returns something in the form of a certificate.
+func authority(name string) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(name)}))
+}
 
 func folder(t *testing.T, base string) *Folder {
 	t.Helper()
@@ -52,21 +62,38 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-func TestEnvironment(t *testing.T) {
-	system, own := write(t, "system"), write(t, "own\n")
-	f := folder(t, t.TempDir())
-	env, err := Environment([]string{
-		"SSL_CERT_FILE=" + system, "AWS_CA_BUNDLE=" + own, "REQUESTS_CA_BUNDLE=/nonexistent", "http_proxy=http://other", "HTTPS_PROXY=http://other",
-		"NO_PROXY=.lan", "KEEP=a=b", "WGETRC=" + write(t, "quiet = on"),
-	}, f, "http://127.0.0.1:1", []byte(certificate))
+// systemTrusts makes a file the one with the certificates of the system.
+func systemTrusts(t *testing.T, text string) string {
+	t.Helper()
+	files, root := rootFiles, systemRoot
+	rootFiles, systemRoot = []string{write(t, text)}, t.TempDir()
+	t.Cleanup(func() { rootFiles, systemRoot = files, root })
+	return rootFiles[0]
+}
+
+func environ(t *testing.T, f *Folder, given ...string) (env []string, kept []Limit) {
+	t.Helper()
+	roots, err := CommandRoots((&environment{env: given}).get)
 	if err != nil {
 		t.Fatal(err)
 	}
+	env, kept, err = Environment(given, f, "http://127.0.0.1:1", []byte(certificate), roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env, kept
+}
+
+func TestEnvironment(t *testing.T) {
+	systemTrusts(t, system)
+	more := system + private
+	f := folder(t, t.TempDir())
+	env, kept := environ(t, f, "HOME="+t.TempDir(), "AWS_CA_BUNDLE="+write(t, more), "REQUESTS_CA_BUNDLE=/nonexistent", "http_proxy=http://other",
+		"HTTPS_PROXY=http://other", "NO_PROXY=.lan", "KEEP=a=b", "WGETRC="+write(t, "quiet = on"), "APT_CONFIG="+write(t, "Quiet 1;\n"), "GIT_SSL_CAINFO="+write(t, more))
 	for name, want := range map[string]string{
-		"SSL_CERT_FILE": "system\n" + certificate, "CURL_CA_BUNDLE": "system\n" + certificate, "GIT_SSL_CAINFO": "system\n" + certificate,
-		"AWS_CA_BUNDLE": "own\n" + certificate, "NODE_EXTRA_CA_CERTS": certificate,
+		"SSL_CERT_FILE": system + certificate, "AWS_CA_BUNDLE": more + certificate, "GIT_SSL_CAINFO": more + certificate, "NODE_EXTRA_CA_CERTS": certificate,
 		"WGETRC":     "quiet = on\nca_certificate = " + value(t, env, "SSL_CERT_FILE") + "\n",
-		"APT_CONFIG": "Acquire::https::CAInfo \"" + value(t, env, "SSL_CERT_FILE") + "\";\n",
+		"APT_CONFIG": "Acquire::https::CAInfo \"" + value(t, env, "SSL_CERT_FILE") + "\";\nQuiet 1;\n",
 	} {
 		path := value(t, env, name)
 		if got := content(t, path); got != want {
@@ -78,11 +105,14 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1",
-		"no_proxy": ".lan," + local, "NO_PROXY": ".lan," + local, "KEEP": "a=b", "REQUESTS_CA_BUNDLE": "/nonexistent",
+		"no_proxy": ".lan," + local, "NO_PROXY": ".lan," + local, "KEEP": "a=b", "REQUESTS_CA_BUNDLE": "/nonexistent", "CURL_CA_BUNDLE": "",
 	} {
 		if got := value(t, env, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+	if len(kept) != 1 || kept[0].Name != "REQUESTS_CA_BUNDLE" {
+		t.Errorf("kept %v", kept)
 	}
 	if is, err := os.Stat(f.Path); err != nil || is.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", is, err)
@@ -95,9 +125,171 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestNarrower: a program whose user limits it to fewer authorities does not get the certificate, whether by a variable or a file.
+func TestNarrower(t *testing.T) {
+	systemFile := systemTrusts(t, system)
+	own, all := write(t, private), write(t, private+system)
+	for _, c := range []struct {
+		name  string
+		env   []string
+		files map[string]string // below HOME
+		yes   string            // variables that then name a file with the certificate
+		no    string            // those that do not
+		kept  string
+	}{
+		{name: "nothing", yes: "SSL_CERT_FILE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS WGETRC APT_CONFIG git"},
+		{
+			name: "curl", env: []string{"CURL_CA_BUNDLE=" + own},
+			yes: "SSL_CERT_FILE git", no: "CURL_CA_BUNDLE REQUESTS_CA_BUNDLE", kept: "CURL_CA_BUNDLE",
+		},
+		{
+			name: "curl, complete", env: []string{"CURL_CA_BUNDLE=" + all},
+			yes: "CURL_CA_BUNDLE SSL_CERT_FILE", no: "REQUESTS_CA_BUNDLE",
+		},
+		{name: "a folder", env: []string{"SSL_CERT_DIR=" + filepath.Dir(own)}, yes: "REQUESTS_CA_BUNDLE", no: "SSL_CERT_FILE", kept: "SSL_CERT_DIR"},
+		{name: "a folder, complete", env: []string{"SSL_CERT_DIR=" + filepath.Dir(all)}, yes: "REQUESTS_CA_BUNDLE SSL_CERT_FILE"},
+		{name: "pip", env: []string{"PIP_CERT=" + own}, yes: "SSL_CERT_FILE", no: "PIP_CERT REQUESTS_CA_BUNDLE", kept: "PIP_CERT"},
+		{
+			name: "pip's file", files: map[string]string{".config/pip/pip.conf": "[global]\ncert = " + own + "\n"},
+			yes: "SSL_CERT_FILE git", no: "PIP_CERT REQUESTS_CA_BUNDLE", kept: "cert",
+		},
+		{
+			name: "pip's file, complete", files: map[string]string{".pip/pip.conf": "[global]\ncert: " + all + "\n"},
+			yes: "REQUESTS_CA_BUNDLE",
+		},
+		{
+			name: "conda's file", files: map[string]string{".condarc": "ssl_verify: " + own + "\n"},
+			yes: "SSL_CERT_FILE", no: "REQUESTS_CA_BUNDLE", kept: "ssl_verify",
+		},
+		{name: "conda's file without a path", files: map[string]string{".condarc": "ssl_verify: true\n"}, yes: "REQUESTS_CA_BUNDLE"},
+		{name: "aws", env: []string{"AWS_CA_BUNDLE=" + own}, yes: "REQUESTS_CA_BUNDLE", no: "AWS_CA_BUNDLE", kept: "AWS_CA_BUNDLE"},
+		{name: "cargo", env: []string{"CARGO_HTTP_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "CARGO_HTTP_CAINFO", kept: "CARGO_HTTP_CAINFO"},
+		{name: "git", env: []string{"GIT_SSL_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "git", kept: "GIT_SSL_CAINFO"},
+		{name: "wget", files: map[string]string{".wgetrc": "ca-directory = " + filepath.Dir(own) + "\n"}, yes: "git", no: "WGETRC", kept: "ca-directory"},
+		{name: "wget, a file", files: map[string]string{".wgetrc": "ca_certificate = " + own + "\n"}, yes: "WGETRC"},
+		{name: "Node", env: []string{"NODE_EXTRA_CA_CERTS=" + own}, yes: "NODE_EXTRA_CA_CERTS"}, // it adds to others
+		{
+			name: "other authorities than the system's", env: []string{"SSL_CERT_FILE=" + own},
+			yes: "SSL_CERT_FILE", no: "REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS WGETRC APT_CONFIG git",
+		},
+		{
+			name: "other authorities for several programs", env: []string{"SSL_CERT_FILE=" + own, "NODE_EXTRA_CA_CERTS=" + own, "CURL_CA_BUNDLE=" + all, "PIP_CERT=" + systemFile},
+			yes: "SSL_CERT_FILE NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE", no: "PIP_CERT", kept: "PIP_CERT",
+		},
+	} {
+		t.Run("R227 "+c.name, func(t *testing.T) {
+			home := t.TempDir()
+			for path, text := range c.files {
+				path = filepath.Join(home, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			env, kept := environ(t, folder(t, t.TempDir()), append(c.env, "HOME="+home)...)
+			for _, name := range strings.Fields(c.yes) {
+				if !gives(t, env, name) {
+					t.Errorf("%s does not lead to the certificate", name)
+				}
+			}
+			for _, name := range strings.Fields(c.no) {
+				if gives(t, env, name) {
+					t.Errorf("%s leads to the certificate", name)
+				}
+			}
+			var names []string
+			for _, l := range kept {
+				names = append(names, l.Name)
+			}
+			if got := strings.Join(names, " "); got != c.kept {
+				t.Errorf("kept %q, want %q", got, c.kept)
+			}
+		})
+	}
+}
+
+// gives reports whether a variable names a file with the certificate, or one that names such a file; for git, one of its variables.
+func gives(t *testing.T, env []string, name string) bool {
+	t.Helper()
+	if name == "git" {
+		return gives(t, env, gitBundle) || gives(t, env, gitSystem)
+	}
+	path := value(t, env, name)
+	if path == "" {
+		return false
+	}
+	text := content(t, path)
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \n\";", c) }) {
+		if strings.HasPrefix(word, "/") && strings.HasSuffix(word, ".pem") {
+			text += content(t, word)
+		}
+	}
+	return strings.Contains(text, certificate)
+}
+
+// TestGitSettings: for others than root, git gets the certificate by settings that all others precede.
+func TestGitSettings(t *testing.T) {
+	systemTrusts(t, system)
+	f := folder(t, t.TempDir())
+	e := environment{env: []string{"GIT_CONFIG_SYSTEM=/etc/own"}, folder: f, certificate: []byte(certificate)}
+	e.roots, _ = SystemRoots()
+	e.gitSettings()
+	want := "[http]\n\tsslCAInfo = \"" + filepath.Join(f.Path, "ca-0.pem") + "\"\n[include]\n\tpath = \"/etc/own\"\n"
+	if got := content(t, e.get("GIT_CONFIG_SYSTEM")); got != want || e.err != nil {
+		t.Errorf("%q, want %q: %v", got, want, e.err)
+	}
+}
+
 func TestNoSystemCertificates(t *testing.T) {
-	if _, err := Environment([]string{"SSL_CERT_FILE=/nonexistent"}, folder(t, t.TempDir()), "", nil); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+	if _, err := CommandRoots(func(string) string { return "/nonexistent" }); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLimits: the settings in the files of each program are found, and those in comments are not.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ program, path, text, want string }{
+		{"apt", "/etc/apt/apt.conf.d/10a", "Acquire::https::CaInfo \"/a\";\n// Acquire::https::CaInfo \"/b\";\n", "CaInfo /a"},
+		{"apt", "/etc/apt/apt.conf", "Acquire { https::h.example.com {\n SslCert \"/a\"; SslKey \"/b\"; } }", "SslCert /a client"},
+		{"conda", "~/.condarc", "ssl_verify: '/a'\n#ssl_verify: /b\nclient_ssl_cert: /c\n", "ssl_verify /a, client_ssl_cert /c client"},
+		{"conda", "~/.condarc", "ssl_verify: False\n", ""},
+		{"containerd", "/etc/containerd/certs.d/r/hosts.toml", "ca = \"/a\"\n client = [[\"/b\", \"/k\"]]\n", "ca /a, client /b client"},
+		{"dnf", "/etc/yum.repos.d/a.repo", "[a]\nsslcacert=/a\nsslclientcert = /b\nsslverify=1\n", "sslcacert /a, sslclientcert /b client"},
+		{"docker", "/etc/docker/certs.d/r/ca.crt", private, "ca.crt"},
+		{"docker", "/etc/docker/certs.d/r/client.cert", "", "client.cert client"},
+		{"git", "~/.gitconfig", "[http]\n\tsslCAInfo = /a\n;\tsslCAInfo = /b\n", "sslCAInfo /a"},
+		{"nix", "/etc/nix/nix.conf", "ssl-cert-file = /a\n", "ssl-cert-file /a"},
+		{"pip", "~/.config/pip/pip.conf", "[install]\ncert = /a\nclient_cert: /b\n#cert = /c\nindex-url = /simple\n", "cert /a, client_cert /b client"},
+		{"podman", "~/.config/containers/certs.d/r/a.crt", private, "a.crt"},
+		{"wget", "~/.wgetrc", "CA_Directory = /a\n#ca_certificate = /b\n", "CA_Directory /a"},
+	} {
+		root, home := t.TempDir(), t.TempDir()
+		path := filepath.Join(root, c.path)
+		if rest, ok := strings.CutPrefix(c.path, "~/"); ok {
+			path = filepath.Join(home, rest)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range Limits(c.program, func(name string) string { return map[string]string{"HOME": home}[name] }, root) {
+			text := l.Name
+			if l.Value != path {
+				text += " " + l.Value
+			}
+			if l.Client {
+				text += " client"
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %q, want %q", c.path, strings.Join(got, ", "), c.want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type Settings struct {
 	Getenv    func(string) string // HOME must be set
 	UID       int
 	Root      string // prefix of the system's paths, for tests
+	Force     bool   // also if the program then accepts servers that it would refuse
 }
 
 // plan is what must be done for a program.

@@ -214,7 +214,7 @@ func (u *User) plan(name string, all map[string]record) (p *plan, now func(strin
 		text, err = c.revert(text)
 		return text, !c.Created || text != "", err
 	}
-	if err := recipe.make(p); err != nil {
+	if err := errors.Join(recipe.make(p), p.trusted()); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range all[name].Files { // files that are no longer part of the plan

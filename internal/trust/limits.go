@@ -1,0 +1,162 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Limit is a setting with which a user limits whom a program trusts, or by which the program proves who the user is.
+type Limit struct {
+	Name   string // of the variable, or of the key
+	File   string // in which the key is; "" for a variable
+	Value  string // path of a file or folder, as written
+	Client bool   // it names a client certificate
+}
+
+// String names the setting.
+func (l Limit) String() string {
+	if l.File == "" {
+		return l.Name
+	}
+	return l.Name + " in " + l.File
+}
+
+// program says where a program looks for such settings. In patterns of files, ~ is the user's home, and ~config the folder of
+// settings below it.
+type program struct {
+	authorities []string       // variables that name a file of authorities
+	clients     []string       // variables that name a client certificate
+	files       []string       // patterns
+	keys        *regexp.Regexp // matches a line with such a setting: its name, its value
+	client      string         // what the name of a key has if it is for a client certificate
+	exist       []string       // patterns of files that are such settings by being there
+}
+
+// programs is the one list of such settings: of the programs that `tributary use` changes, and of those whose settings a variable of
+// Environment would override.
+var programs = map[string]program{
+	"apt": {
+		files:  []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/*"},
+		keys:   regexp.MustCompile(`(?i)^\s*(?:[^/#\s].*?)??\b(CaInfo|CaPath|IssuerCert|SslCert|SslKey)\s+"([^"]+)"`),
+		client: "ssl",
+	},
+	"brew": {authorities: []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE"}},
+	"conda": {
+		authorities: []string{"CONDA_SSL_VERIFY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"},
+		clients:     []string{"CONDA_CLIENT_SSL_CERT"},
+		files: []string{
+			"/etc/conda/.condarc", "/etc/conda/condarc", "/etc/conda/condarc.d/*", "/opt/conda/.condarc", "~/.condarc", "~/.conda/.condarc",
+			"~/.conda/condarc", "~/.conda/condarc.d/*", "~config/conda/.condarc", "~config/conda/condarc",
+		},
+		keys:   regexp.MustCompile(`^\s*(ssl_verify|client_ssl_cert)\s*:\s*["']?([^\s"'#]+)`),
+		client: "client",
+	},
+	"containerd": {
+		files:  []string{"/etc/containerd/certs.d/*/hosts.toml"},
+		keys:   regexp.MustCompile(`^\s*(ca|client)\s*=\s*\[*\s*["']([^"']+)`),
+		client: "client",
+	},
+	"dnf": {
+		files:  []string{"/etc/dnf/dnf.conf", "/etc/yum.repos.d/*.repo"},
+		keys:   regexp.MustCompile(`^\s*(sslcacert|sslclientcert)\s*=\s*(\S+)`),
+		client: "client",
+	},
+	"docker": {exist: []string{"/etc/docker/certs.d/*/*.crt", "/etc/docker/certs.d/*/*.cert"}, client: ".cert"},
+	"git": {
+		files: []string{"/etc/gitconfig", "~config/git/config", "~/.gitconfig", "$GIT_CONFIG_SYSTEM", "$GIT_CONFIG_GLOBAL", "$PWD/.git/config"},
+		keys:  regexp.MustCompile(`(?i)^\s*(sslCAInfo|sslCAPath)\s*=\s*"?([^"\s]+)`),
+	},
+	"go": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
+	"hf": {authorities: []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}},
+	"nix": {
+		authorities: []string{"NIX_SSL_CERT_FILE"},
+		files:       []string{"/etc/nix/nix.conf", "~config/nix/nix.conf"},
+		keys:        regexp.MustCompile(`^\s*(ssl-cert-file)\s*=\s*(\S+)`),
+	},
+	"openssl": {authorities: []string{"SSL_CERT_DIR"}},
+	"pip": {
+		authorities: []string{"PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"},
+		clients:     []string{"PIP_CLIENT_CERT"},
+		files:       []string{"/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~config/pip/pip.conf", "$PIP_CONFIG_FILE", "$VIRTUAL_ENV/pip.conf"},
+		keys:        regexp.MustCompile(`(?i)^\s*(cert|client[-_]cert)\s*[=:]\s*(\S+)`),
+		client:      "client",
+	},
+	"podman": {
+		exist: []string{
+			"/etc/containers/certs.d/*/*.crt", "/etc/containers/certs.d/*/*.cert", "~config/containers/certs.d/*/*.crt",
+			"~config/containers/certs.d/*/*.cert", "/etc/docker/certs.d/*/*.crt", "/etc/docker/certs.d/*/*.cert",
+		},
+		client: ".cert",
+	},
+	"rustup": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
+	"wget": {
+		files: []string{"/etc/wgetrc", "~/.wgetrc", "$WGETRC"},
+		keys:  regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`),
+	},
+}
+
+// words are values of settings that name no file.
+var words = []string{"true", "false", "yes", "no", "on", "off", "1", "0", "truststore"}
+
+// Limits returns the settings of a program, variables first, then those in files. root is the prefix of the system's paths.
+func Limits(name string, getenv func(string) string, root string) (all []Limit) {
+	p := programs[name]
+	for _, v := range p.authorities {
+		all = append(all, Limit{Name: v, Value: getenv(v)})
+	}
+	for _, v := range p.clients {
+		all = append(all, Limit{Name: v, Value: getenv(v), Client: true})
+	}
+	for _, file := range matching(p.files, getenv, root) {
+		text, _ := os.ReadFile(file) // mostly there is none
+		for line := range strings.Lines(string(text)) {
+			if m := p.keys.FindStringSubmatch(line); m != nil {
+				all = append(all, Limit{m[1], file, m[2], p.isClient(m[1])})
+			}
+		}
+	}
+	for _, file := range matching(p.exist, getenv, root) {
+		all = append(all, Limit{filepath.Base(file), filepath.Dir(file), file, p.isClient(file)})
+	}
+	return slices.DeleteFunc(all, func(l Limit) bool { return l.Value == "" || slices.Contains(words, strings.ToLower(l.Value)) })
+}
+
+func (p program) isClient(name string) bool {
+	return p.client != "" && strings.Contains(strings.ToLower(name), p.client)
+}
+
+// matching returns the files that match patterns.
+func matching(patterns []string, getenv func(string) string, root string) (files []string) {
+	for _, pattern := range patterns {
+		switch {
+		case strings.HasPrefix(pattern, "~config/"):
+			dir := getenv("XDG_CONFIG_HOME")
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(getenv("HOME"), ".config")
+			}
+			pattern = filepath.Join(dir, pattern[len("~config/"):])
+		case strings.HasPrefix(pattern, "~/"):
+			pattern = filepath.Join(getenv("HOME"), pattern[len("~/"):])
+		case strings.HasPrefix(pattern, "$"):
+			variable, rest, _ := strings.Cut(pattern[1:], "/")
+			if getenv(variable) == "" {
+				continue
+			}
+			pattern = filepath.Join(getenv(variable), rest)
+		default:
+			pattern = filepath.Join(root, pattern)
+		}
+		found, _ := filepath.Glob(pattern) // fails only for a bad pattern
+		files = append(files, found...)
+	}
+	return files
+}
+
+// Narrower returns those limits which a party that verifies servers with r does not keep: files without all of its authorities, and
+// client certificates.
+func (r Roots) Narrower(all []Limit) []Limit {
+	return slices.DeleteFunc(slices.Clone(all), func(l Limit) bool { return !l.Client && r.withinFile(l.Value) })
+}
