@@ -20,6 +20,7 @@ type Confluence struct {
 	rate  [maxLinks]float64 // expected rate of each link in bytes per second; a guess if nothing is known
 	at    [maxLinks]float64 // seconds from now until the first byte of a request sent now
 	held  [maxLinks]float64 // goodput in bytes per second that outlasts a pause, since many pauses end in a burst
+	each  float64           // length of a range, in seconds of its link's goodput
 	when  time.Time         // time of the last update
 }
 
@@ -33,12 +34,14 @@ type growth struct {
 const (
 	maxLinks = 32 // further links are not used
 
-	pieceTime  = 80 * time.Millisecond // length of a range, at the link's goodput
-	aheadTime  = 60 * time.Millisecond // goodput requested beyond two round trips, so that the link does not run dry
-	thoughts   = 4                     // a range takes at least this many times the origin's think time before each answer
-	mostPieces = 6                     // approximate maximum outstanding on a connection: transfers allow 8 requests
-	leastPiece = 16 << 10              // bytes
-	manyBytes  = 16 << 20              // for objects of this size or larger, the origin is spared requests for less than 64 KiB
+	pieceTime  = 80 * time.Millisecond  // length of a range, at the link's goodput
+	longTime   = 400 * time.Millisecond // the same while the end is far
+	farPieces = 64                     // the end is far if more such ranges for each link are left
+	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
+	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer
+	mostPieces = 6                      // approximate maximum outstanding on a connection: transfers allow 8 requests
+	leastPiece = 16 << 10               // bytes
+	manyBytes  = 16 << 20               // for objects of this size or larger, the origin is spared requests for less than 64 KiB
 
 	unknownRTT  = 100 * time.Millisecond
 	unknownRate = 1e6       // bytes per second
@@ -158,7 +161,24 @@ func (c *Confluence) plan(v *View) (tight float64) {
 			need += l.Rate * (2*l.RTT + aheadTime + pieceTime).Seconds()
 		}
 	}
+	c.each = c.length(v, need)
 	return min(1, 0.9*float64(v.Window)/max(need, 1))
+}
+
+// length returns the length of a range, in seconds of its link's goodput. Long ranges spare the origin requests, but they must leave
+// the other links room in the window, and end long before the transfer does. need is the part of the window that is in use anyway.
+func (c *Confluence) length(v *View, need float64) float64 {
+	var rate float64
+	for i := range seen(v) {
+		if v.Links[i].Usable {
+			if !c.grown[i].settled {
+				return pieceTime.Seconds()
+			}
+			rate += c.rate[i]
+		}
+	}
+	left, room := float64(v.Object.End-v.Offset), float64(v.Window)/2-need
+	return max(pieceTime.Seconds(), min(longTime.Seconds(), left/rate/farPieces, pieceTime.Seconds()+room/rate))
 }
 
 // seen returns the links that Confluence uses.
@@ -234,7 +254,7 @@ func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 		}
 		return max(n, least(v)), First
 	}
-	n := max(l.Rate*pieceTime.Seconds()*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
+	n := max(l.Rate*c.each*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
 	if least := least(v); n < least {
 		return least, Floor
 	}
