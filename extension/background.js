@@ -45,8 +45,8 @@ function record(kind, to) {
   return run;
 }
 
-// asked holds the URLs that the user sent to Tributary from the menu: size and type do not matter.
-const asked = new Set();
+// asked holds the URLs that the user sent to Tributary from the menu, with the page: size and type do not matter.
+const asked = new Map();
 // kept holds the URLs that must stay in the browser because the daemon failed to download them.
 const kept = new Set();
 
@@ -78,11 +78,15 @@ async function requested(url) {
   return seen.get(url);
 }
 
+const origin = url => { try { return new URL(url).origin; } catch { return ''; } };
+
 // ordered returns the request that Chromium sends for a download started by this script, since Chromium does not report such
-// requests.
-async function ordered(url) {
-  const cookies = await api.cookies.getAll({ url });
-  return { get: true, fields: { cookie: cookies.map(c => `${c.name}=${c.value}`).join('; ') } };
+// requests. A page chooses its links and where they lead. So only the link's own server gets cookies, and those that are only for
+// requests of its own pages only if the link was on one of them.
+async function ordered(item, url, page) {
+  let cookies = origin(item.url) === origin(url) ? await api.cookies.getAll({ url }) : [];
+  if (origin(page) !== origin(url)) cookies = cookies.filter(c => c.sameSite !== 'strict');
+  return { get: true, fields: cookies.length > 0 ? { cookie: cookies.map(c => `${c.name}=${c.value}`).join('; ') } : {} };
 }
 
 const plain = type => (type ?? '').split(';')[0].trim().toLowerCase();
@@ -97,15 +101,17 @@ async function consider(item) {
   if (item.danger && item.danger !== 'safe') return; // the browser has a warning about it
   if (kept.delete(item.url)) return;
   const s = await settings();
+  const page = asked.get(item.url);
   const menu = asked.delete(item.url);
-  const sent = menu && extra ? await ordered(url) : await requested(url);
+  const sent = menu && extra ? await ordered(item, url, page) : await requested(url);
   if (!s.token || !sent?.get) return; // not a GET request, or one that was not seen
   if (!menu && (!s.on || (item.byExtensionId && item.byExtensionId !== api.runtime.id))) return;
   const known = await sized(item);
-  if (known && (menu || wanted(s, url, plain(known.mime), known.totalBytes, known.filename))) await handOver(known, url, sent);
+  if (known && (menu || wanted(s, url, plain(known.mime), known.totalBytes, known.filename))) await handOver(known, url, sent, menu || s.metered);
 }
 
-async function handOver(item, url, sent) {
+// handOver orders a download from the daemon. Pages can begin downloads by themselves, so only the user may let one cost money.
+async function handOver(item, url, sent, metered) {
   const gid = Array.from(crypto.getRandomValues(new Uint8Array(8)), b => b.toString(16).padStart(2, '0')).join('');
   await record('open', all => { all[gid] = Date.now(); });
   let same = false;
@@ -114,7 +120,7 @@ async function handOver(item, url, sent) {
     for (const [name, field] of [['cookie', 'Cookie'], ['authorization', 'Authorization'], ['accept-language', 'Accept-Language']]) {
       if (sent.fields[name]) header.push(`${field}: ${sent.fields[name]}`);
     }
-    const options = { gid, header };
+    const options = { gid, header, 'tributary-unmetered': String(!metered) };
     if (sent.fields.referer) options.referer = sent.fields.referer;
     options['user-agent'] = sent.fields['user-agent'] ?? navigator.userAgent;
     // Cookies are for one origin: the first URL is requested with them only if it has the same origin.
@@ -234,12 +240,12 @@ async function created(item) {
 
 api.downloads.onCreated.addListener(item => { created(item).catch(e => console.warn(e)); });
 api.alarms.onAlarm.addListener(() => { tidy(); });
-async function order(url) {
+async function order(url, page) {
   if (!http(url)) return;
-  asked.add(url);
+  asked.set(url, page);
   await api.downloads.download({ url }); // starts in the browser like any other
 }
-api.contextMenus.onClicked.addListener(click => { order(click.linkUrl ?? click.srcUrl); });
+api.contextMenus.onClicked.addListener(click => { order(click.linkUrl ?? click.srcUrl, click.frameUrl ?? click.pageUrl); });
 api.runtime.onMessage.addListener(message => {
   if (message.again) again(message.again);
   if (message.look) tidy();

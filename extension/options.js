@@ -1,5 +1,5 @@
 // The options page.
-import { api, call, change, pair, pairPage, Refused, settings } from './daemon.js';
+import { api, call, change, pair, Refused, settings, Stranger } from './daemon.js';
 
 const at = id => document.getElementById(id);
 const words = text => text.toLowerCase().split(/[\s,]+/).map(w => w.replace(/^\.+/, '')).filter(Boolean);
@@ -11,6 +11,7 @@ async function show() {
   at('least').value = s.least / 1e6;
   at('types').value = s.types.join(' ');
   at('hosts').value = s.hosts.join(' ');
+  at('metered').checked = s.metered;
   await state();
 }
 
@@ -18,12 +19,10 @@ async function state() {
   let text = 'Not paired yet.';
   if ((await settings()).token) {
     text = await call('aria2.getVersion').then(v => `Paired with Tributary ${v.tributary}.`,
-      e => (e instanceof Refused ? 'The pairing has ended: pair again.' : 'Tributary does not answer.'));
+      e => (e instanceof Stranger || e instanceof Refused ? 'What answers does not know the pairing: pair again.' : 'Tributary does not answer.'));
   }
   at('state').textContent = text;
 }
-
-at('open').addEventListener('click', () => api.tabs.create({ url: pairPage(port()) }));
 
 at('pair').addEventListener('submit', async event => {
   event.preventDefault();
@@ -35,14 +34,16 @@ at('pair').addEventListener('submit', async event => {
     await pair(port(), at('code').value);
     at('code').value = '';
   } catch (e) {
-    at('said').textContent = e instanceof Refused ? e.message : `Nothing answers at port ${port()}: is Tributary running, with rpc in its configuration?`;
+    at('said').textContent = e instanceof Refused ? e.message
+      : e instanceof Stranger ? 'The code is wrong, or older than five minutes: run "tributary rpc pair" again. If that does not help, another program has this port.'
+      : `Nothing answers at port ${port()}: is Tributary running, with rpc in its configuration?`;
   }
   await state();
   api.runtime.sendMessage({ look: true }).catch(() => {});
 });
 
 at('save').addEventListener('click', async () => {
-  await change({ port: port(), least: Math.max(Number(at('least').value) || 0, 0) * 1e6, types: words(at('types').value), hosts: words(at('hosts').value) });
+  await change({ port: port(), least: Math.max(Number(at('least').value) || 0, 0) * 1e6, types: words(at('types').value), hosts: words(at('hosts').value), metered: at('metered').checked });
   await show();
   at('saved').textContent = 'Saved.';
 });

@@ -35,7 +35,7 @@ Anyone who has the token can start downloads as you, so give it only to extensio
 			return err
 		},
 	})
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(a.pairCommand(), &cobra.Command{
 		Use:     "paired",
 		Short:   "List the paired browser extensions",
 		Long:    "List the origin of each paired browser extension and the time of its pairing. docs/RPC.md explains how to pair one.",
@@ -58,5 +58,38 @@ Anyone who has the token can start downloads as you, so give it only to extensio
 			return daemon.Pairings().Remove(cmd.Context(), args[0])
 		},
 	})
+	return c
+}
+
+func (a *app) pairCommand() *cobra.Command {
+	var file, socket string
+	c := &cobra.Command{
+		Use:   "pair",
+		Short: "Print a code with which a browser extension can be paired",
+		Long: `Print a code for the options of the browser extension. The running proxy gives the extension that shows it a token of its
+own. A code is valid once, for five minutes. Anyone who has it can start downloads as you: enter it nowhere else.
+
+` + exitCodes,
+		Example: "  tributary rpc pair",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, _, err := a.reach(cmd.Context(), file, socket)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			code, err := client.Pair(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for i := len(code) - 5; i > 0; i -= 5 {
+				code = code[:i] + "-" + code[i:]
+			}
+			_, err = fmt.Fprintln(a.stdout, code)
+			return err
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "read settings from `FILE`, as serve does")
+	c.Flags().StringVar(&socket, "control", "", "ask the proxy over the socket at `PATH`")
 	return c
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"encoding/json"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -60,6 +61,16 @@ func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began t
 		g := gatewayControl{d.gateway.Hosts, gatewayLn.Addr()}
 		mux.HandleFunc("GET "+control.GatewayPath, g.show)
 		mux.HandleFunc("PUT "+control.GatewayPath, g.record)
+	}
+	if d.rpc != nil {
+		mux.HandleFunc("POST "+control.PairPath, func(w http.ResponseWriter, _ *http.Request) {
+			code, err := d.rpc.server.NewCode()
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusForbidden)
+				return
+			}
+			_, _ = io.WriteString(w, code) // an error means that the client is gone
+		})
 	}
 	mux.HandleFunc("POST "+control.RedirectPath, d.redirected.give)
 	mux.HandleFunc("DELETE "+control.RedirectPath, d.redirected.take)

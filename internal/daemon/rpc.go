@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/queue"
 	"github.com/tributary-http/tributary/internal/rpc"
 	"github.com/tributary-http/tributary/internal/statefile"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // rpcPart holds the parts that exist if the configuration has rpc.
@@ -41,6 +42,9 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 	q := queue.New(queue.Config{
 		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), MaxConcurrent: d.cfg.MaxConcurrent,
 		Agent: "tributary/" + d.version, Log: d.log,
+		Free: func(ctx context.Context) context.Context {
+			return transport.WithFlow(ctx, transport.Flow{Unmetered: true})
+		},
 	})
 	var session [20]byte
 	rand.Read(session[:]) // never fails

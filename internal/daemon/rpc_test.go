@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/tributary-http/tributary/internal/control"
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
@@ -55,6 +57,59 @@ func (c *caller) call(result any, method string, params ...any) {
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// TestRPCPair: a code comes from the control socket.
+func TestRPCPair(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	s := New(t, Object{Size: mid})
+	for _, with := range []bool{true, false} {
+		cfg := settings()
+		cfg.Control = filepath.Join(t.TempDir(), "control", "s")
+		if with {
+			cfg.RPC, cfg.DownloadDir = "127.0.0.1:0", t.TempDir()
+		}
+		r := newRig(t, s, cfg, "wifi")
+		c := control.NewClient(cfg.Control)
+		code, err := c.Pair(t.Context())
+		c.Close()
+		if with && (err != nil || len(code) < 16) || !with && !errors.Is(err, control.ErrNoRPC) {
+			t.Errorf("%q %v", code, err)
+		}
+		r.stop()
+	}
+}
+
+// TestRPCUnmetered: a download that may not cost money uses only links that are not metered.
+func TestRPCUnmetered(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	s := New(t, Object{Size: mid}, RateLimit(paced))
+	cfg := settings()
+	cfg.RPC, cfg.DownloadDir = "127.0.0.1:0", t.TempDir()
+	r := newRig(t, s, cfg, "wifi")
+	links := named("wifi", "lte")
+	links[1].Metered = true
+	r.source.Set(links...)
+	c := rpcCaller(r)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !r.said.has("metered=true") {
+		if <-tick.C; t.Context().Err() != nil {
+			t.Fatal("the metered link is not found")
+		}
+	}
+	for _, free := range []string{"true", "false"} {
+		var gid string
+		c.call(&gid, "aria2.addUri", []string{s.URL()}, map[string]any{"out": free, "tributary-unmetered": free})
+		for d := (struct{ Status string }{}); d.Status != "complete"; <-tick.C {
+			if c.call(&d, "aria2.tellStatus", gid); d.Status == "error" || t.Context().Err() != nil {
+				t.Fatal(d.Status)
+			}
+		}
+		if carried := r.carried("lte"); (carried == 0) != (free == "true") {
+			t.Errorf("unmetered %s: the metered link carried %d bytes", free, carried)
+		}
 	}
 }
 

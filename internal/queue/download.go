@@ -43,6 +43,7 @@ type Order struct {
 	Header    []string `json:"header,omitempty"`
 	Referer   string   `json:"referer,omitempty"`
 	UserAgent string   `json:"user_agent,omitempty"` // "" = Config.Agent
+	Unmetered bool     `json:"unmetered,omitempty"`  // only links that cost nothing may carry it
 }
 
 // Download is a snapshot of a download.
@@ -188,6 +189,9 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 			})
 		},
 	}}}
+	if job.Unmetered {
+		ctx = q.Free(ctx)
+	}
 	var err error
 	if g.Header, err = fields(job.Order, q.Agent); err != nil {
 		return get.Result{}, &get.Error{Kind: get.Usage, Err: err}

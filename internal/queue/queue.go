@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// Config configures a Queue. All fields except Agent must be set.
+// Config configures a Queue. All fields except Agent must be set, and Free only for orders that are Unmetered.
 type Config struct {
 	Transport     http.RoundTripper
 	Dir           string // folder for files, an absolute path
@@ -22,6 +22,9 @@ type Config struct {
 	MaxConcurrent int    // number of downloads that may run concurrently
 	Agent         string // User-Agent for orders without one
 	Log           *slog.Logger
+
+	// Free returns a context whose requests use only links that cost nothing.
+	Free func(context.Context) context.Context
 }
 
 // Limits on the list.

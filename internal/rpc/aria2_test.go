@@ -95,7 +95,7 @@ func startAria2(t *testing.T) *server {
 			t.Fatal("aria2c does not listen")
 		}
 	}
-	return &server{&caller{t, fmt.Sprintf("http://127.0.0.1:%d/jsonrpc", port)}, dir}
+	return &server{caller: &caller{t, fmt.Sprintf("http://127.0.0.1:%d/jsonrpc", port)}, dir: dir}
 }
 
 // step is a call that both servers receive or, with a status, a wait for that status.

@@ -7,5 +7,8 @@
 // Every call also needs the token, which is compared in constant time. Notifications are sent only to sockets that have shown the
 // token.
 //
+// The port is free for any user while this process does not run. So a client can ask for a proof that the server knows its secret
+// before it shows anything (see message.prove), as our own extension does.
+//
 // Errors have aria2's codes and texts if aria2 has them: front ends show these, and some compare them.
 package rpc

@@ -50,11 +50,11 @@ var unsupported = map[string]bool{
 	"aria2.addTorrent": true, "aria2.addMetalink": true, "aria2.changeUri": true, "aria2.shutdown": true, "aria2.forceShutdown": true,
 }
 
-func listMethods(*Server, args) (any, error) {
+func listMethods(*message, args) (any, error) {
 	return append(slices.Sorted(maps.Keys(methods)), "system.listMethods", "system.listNotifications", "system.multicall"), nil
 }
 
-func listNotifications(*Server, args) (any, error) {
+func listNotifications(*message, args) (any, error) {
 	var all []string
 	for _, status := range []queue.Status{queue.Active, queue.Paused, queue.Removed, queue.Complete, queue.Failed} {
 		all = append(all, notifications[status])
@@ -108,7 +108,7 @@ func (s *Server) addURI(a args) (any, error) {
 		return nil, err
 	}
 	given.apply(&o)
-	o.GID = given.text("gid")
+	o.GID, o.Unmetered = given.text("gid"), given.text(unmetered) == "true"
 	gid, err := s.Queue.Add(o, given.text("pause") == "true", place)
 	if errors.Is(err, queue.ErrURLs) {
 		return nil, failed("No URI to download.")

@@ -10,6 +10,9 @@ import (
 // maxConcurrent is the name of the option for the number of concurrent downloads.
 const maxConcurrent = "max-concurrent-downloads"
 
+// unmetered is the name of the option that keeps a new download off metered links. aria2 does not have it.
+const unmetered = "tributary-unmetered"
+
 // options are the options of a call: strings, or lists of strings. Options that are not read here have no effect, like names that
 // aria2 does not know: extensions send many, and getOption reports the values in force.
 type options map[string]json.RawMessage
@@ -66,6 +69,9 @@ func (s *Server) orderOptions(d queue.Order) map[string]string {
 		if value != "" {
 			all[name] = value
 		}
+	}
+	if d.Unmetered {
+		all[unmetered] = "true"
 	}
 	if len(d.Header) > 0 {
 		all["header"] = strings.Join(d.Header, "\n") + "\n"

@@ -1,12 +1,13 @@
 package rpc
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,69 +21,88 @@ func pairing(t *testing.T) (s *server, p Pairings) {
 		c.Pairings = p
 		c.Owner = func(netip.AddrPort, netip.AddrPort) (uint32, error) { return uint32(os.Getuid()), nil }
 	})
-	s.url = strings.TrimSuffix(s.url, path)
 	return s, p
 }
 
-// at returns the caller of another path.
-func (s *server) at(path string) *caller { return &caller{s.t, s.url + path} }
+// ask calls a method without the token for a page or extension.
+func (s *server) ask(origin, method string, params ...any) (result any, failed string) {
+	s.t.Helper()
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	fields := []string{"Origin: " + origin}
+	if origin == "" {
+		fields = nil
+	}
+	status, _, body := s.try(http.MethodPost, string(text), fields...)
+	var got struct {
+		Result any
+		Error  struct{ Message string }
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		return nil, http.StatusText(status)
+	}
+	return got.Result, got.Error.Message
+}
 
-var codeForm = regexp.MustCompile(`<strong id="code">(\d{4}) (\d{4})</strong>`)
-
-// code opens the page and returns its code.
+// code returns a new code.
 func (s *server) code() string {
 	s.t.Helper()
-	status, h, body := s.at(pairPath).try(http.MethodGet, "", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
-	m := codeForm.FindStringSubmatch(body)
-	if status != http.StatusOK || m == nil || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") || h.Get("Cache-Control") != "no-store" {
-		s.t.Fatalf("%d %v %s", status, h, body)
+	code, err := s.server.NewCode()
+	if err != nil || len(code) != codeLetter {
+		s.t.Fatal(code, err)
 	}
-	return m[1] + m[2]
+	return code
 }
 
 // show sends a code to the server, and returns the token if the code is accepted.
-func (s *server) show(code, origin string) (status int, token string) {
+func (s *server) show(code, origin string) (token string) {
 	s.t.Helper()
-	status, _, body := s.at(pairPath).try(http.MethodPost, `{"code":"`+code+`"}`, "Origin: "+origin)
-	var got struct{ Token string }
-	_ = json.Unmarshal([]byte(body), &got) // fails if the code was refused
-	return status, got.Token
+	result, _ := s.ask(origin, "tributary.pair", code)
+	m, _ := result.(map[string]any)
+	token, _ = m["token"].(string)
+	return token
 }
+
+// proves reports whether the server proves to an extension that it knows a secret.
+func (s *server) proves(secret, origin string) bool {
+	s.t.Helper()
+	nonce := rand.Text()
+	result, _ := s.ask(origin, "tributary.prove", nonce)
+	proofs, _ := result.([]any)
+	return slices.Contains(proofs, any(proof(hash(secret), nonce)))
+}
+
+// other is another extension.
+const other = "moz-extension://0a0b0c0d-0000-0000-0000-000000000001"
 
 // TestPairing: an extension that knows the code gets a token that works only for that extension, until the pairing ends.
 func TestPairing(t *testing.T) {
 	s, p := pairing(t)
-	const other = "moz-extension://0a0b0c0d-0000-0000-0000-000000000001"
 	code := s.code()
-	status, token := s.show(code, extension)
-	if status != http.StatusOK || !tokenForm.MatchString(token) {
-		t.Fatalf("%d %q", status, token)
+	token := s.show(code, extension)
+	if !tokenForm.MatchString(token) {
+		t.Fatalf("%q", token)
 	}
-	if status, _ := s.show(code, other); status != http.StatusForbidden {
-		t.Errorf("the code a second time: %d", status)
+	if s.show(code, other) != "" {
+		t.Error("the code works a second time")
 	}
-	call := func(token, origin string) int {
+	call := func(token, origin string) string {
 		t.Helper()
-		fields := []string{"Origin: " + origin}
-		if origin == "" {
-			fields = nil
-		}
-		status, _, _ := s.at(path).try(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"aria2.getVersion","params":["token:`+token+`"]}`, fields...)
-		return status
+		_, failed := s.ask(origin, "aria2.getVersion", "token:"+token)
+		return failed
 	}
-	for _, c := range []struct {
-		what, token, origin string
-		want                int
-	}{
-		{"the extension", token, extension, 200},
-		{"another extension with its token", token, other, 400},
-		{"a program with its token", token, "", 400},
-		{"a page with its token", token, "https://evil.example", 403},
-		{"the extension with the token of all", secret, extension, 200},
-		{"the extension with another token", token[1:] + "0", extension, 400},
+	for _, c := range []struct{ what, token, origin, want string }{
+		{"the extension", token, extension, ""},
+		{"another extension with its token", token, other, "Unauthorized"},
+		{"a program with its token", token, "", "Unauthorized"},
+		{"a page with its token", token, "https://evil.example", "Forbidden"},
+		{"the extension with the token of all", secret, extension, ""},
+		{"the extension with another token", token[1:] + "0", extension, "Unauthorized"},
 	} {
 		if got := call(c.token, c.origin); got != c.want {
-			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
 	text, err := os.ReadFile(p.Path)
@@ -92,62 +112,78 @@ func TestPairing(t *testing.T) {
 	if i, err := os.Stat(p.Path); err != nil || i.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", i.Mode(), err)
 	}
-	_, second := s.show(s.code(), extension)
-	if call(token, extension) != 400 || call(second, extension) != 200 {
+	second := s.show(s.code(), extension)
+	if call(token, extension) == "" || call(second, extension) != "" {
 		t.Error("a second pairing does not replace the first")
 	}
-	if err := p.Remove(t.Context(), extension); err != nil || call(second, extension) != 400 {
+	if err := p.Remove(t.Context(), extension); err != nil || call(second, extension) == "" {
 		t.Errorf("a pairing that has ended still serves: %v", err)
 	}
 }
 
-// TestPairingRefused: neither pages nor other users can read or use a code, and codes cannot be guessed.
-func TestPairingRefused(t *testing.T) {
+// TestProof: the server proves that it knows the secret of an extension, to that extension and before it has shown anything.
+func TestProof(t *testing.T) {
+	t.Run("R222 the server shows that it knows the secret", testProof)
+}
+
+func testProof(t *testing.T) {
 	s, p := pairing(t)
-	for _, c := range []struct {
-		what, method string
-		fields       []string
-	}{
-		{"a link on another site", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}},
-		{"a frame", "GET", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}},
-		{"a script of the page itself", "GET", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}},
-		{"an extension that reads it", "GET", []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}},
-		{"an extension that names itself", "GET", []string{"Origin: " + extension}},
-		{"a page", "GET", []string{"Origin: https://evil.example"}},
-		{"a name that leads here", "GET", []string{"Host: evil.example"}},
-	} {
-		if status, _, body := s.at(pairPath).try(c.method, "", c.fields...); status != http.StatusForbidden || codeForm.MatchString(body) {
-			t.Errorf("%s: %d %s", c.what, status, body)
-		}
+	if s.proves(secret, extension) || s.proves("", extension) {
+		t.Error("R222 there is no pairing yet, and the general token is not a secret of extensions")
 	}
 	code := s.code()
-	for _, origin := range []string{"https://evil.example", "null", "http://127.0.0.1:6800", "chrome-extension://"} {
-		if status, token := s.show(code, origin); status != http.StatusForbidden || token != "" {
-			t.Errorf("%s: %d %q", origin, status, token)
+	if !s.proves(code, extension) || s.proves(code[1:]+"A", extension) || s.proves(code, "") {
+		t.Error("R222 the code")
+	}
+	token := s.show(code, extension)
+	if s.proves(code, extension) {
+		t.Error("R222 the code was used")
+	}
+	if !s.proves(token, extension) || s.proves(token, other) || s.proves(token, "") {
+		t.Error("R222 the token")
+	}
+	for _, nonce := range []any{"short", strings.Repeat("x", 129), 5} {
+		if _, failed := s.ask(extension, "tributary.prove", nonce); failed == "" {
+			t.Errorf("%v is a nonce", nonce)
 		}
 	}
-	if status, _, _ := s.at(pairPath).try(http.MethodPost, `{"code":"`+code+`"}`); status != http.StatusForbidden {
-		t.Errorf("a program: %d", status)
+	if err := p.Remove(t.Context(), extension); err != nil || s.proves(token, extension) {
+		t.Errorf("R222 the pairing has ended: %v", err)
 	}
-	wrong := "00000000"
-	if code == wrong {
-		wrong = "00000001"
-	}
-	for range maxGuesses {
-		if status, _ := s.show(wrong, extension); status != http.StatusForbidden {
-			t.Errorf("a wrong code: %d", status)
+}
+
+// TestPairingRefused: nothing but the terminal shows a code, and only an extension can use it.
+func TestPairingRefused(t *testing.T) {
+	t.Run("R223 a code", testPairingRefused)
+}
+
+func testPairingRefused(t *testing.T) {
+	s, p := pairing(t)
+	code := s.code()
+	for _, at := range []string{"/pair", "/", "/jsonrpc"} {
+		for _, fields := range [][]string{nil, {"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}} {
+			page := &caller{t, strings.TrimSuffix(s.url, path) + at}
+			if _, _, body := page.try(http.MethodGet, "", fields...); strings.Contains(body, code[:5]) {
+				t.Errorf("R223 %s shows %s", at, body)
+			}
 		}
 	}
-	if status, _ := s.show(code, extension); status != http.StatusForbidden {
-		t.Errorf("the code after %d wrong ones: %d", maxGuesses, status)
+	for _, origin := range []string{"https://evil.example", "null", "http://127.0.0.1:6800", "chrome-extension://", ""} {
+		if token := s.show(code, origin); token != "" {
+			t.Errorf("R223 %q is paired", origin)
+		}
+	}
+	for _, wrong := range []string{"", "00000000", code[1:], code + "A"} {
+		if s.show(wrong, extension) != "" {
+			t.Errorf("R223 %q is a code", wrong)
+		}
 	}
 	if all, err := p.All(); err != nil || len(all) > 0 {
 		t.Errorf("%v %v", all, err)
 	}
 	unknown := start(t, func(c *Config) { c.Pairings = p })
-	unknown.url = strings.TrimSuffix(unknown.url, path) + pairPath
-	if status, _, _ := unknown.try(http.MethodGet, ""); status != http.StatusForbidden {
-		t.Errorf("where users are not told apart: %d", status)
+	if _, err := unknown.server.NewCode(); err == nil {
+		t.Error("R223 a code where users are not told apart")
 	}
 }
 
@@ -158,7 +194,7 @@ func TestCodeExpires(t *testing.T) {
 		for after, want := range map[time.Duration]bool{codeTime: true, codeTime + time.Second: false} {
 			code := c.fresh(time.Now())
 			time.Sleep(after)
-			if c.use(code, time.Now()) != want {
+			if (c.valid(time.Now()) == code) != want || c.use(code, time.Now()) != want {
 				t.Errorf("after %s: not %v", after, want)
 			}
 		}

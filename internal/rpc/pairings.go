@@ -47,15 +47,23 @@ func (p Pairings) All() (all []Pairing, err error) {
 	return all, nil
 }
 
-// Has reports whether a token belongs to an extension. A token is valid for one extension only. The file is read each time, so
-// that removing a pairing takes effect immediately.
+// Has reports whether a token belongs to an extension. A token is valid for one extension only.
 func (p Pairings) Has(origin, token string) bool {
+	key := p.key(origin)
+	return key != "" && subtle.ConstantTimeCompare([]byte(key), []byte(hash(token))) == 1
+}
+
+// key returns the hash of an extension's token, or "" if it is not paired. The file is read each time, so that removing a pairing
+// takes effect immediately.
+func (p Pairings) key(origin string) string {
 	if origin == "" {
-		return false
+		return ""
 	}
 	all, err := p.All()
-	i := slices.IndexFunc(all, func(o Pairing) bool { return o.Origin == origin })
-	return err == nil && i >= 0 && subtle.ConstantTimeCompare([]byte(all[i].Hash), []byte(hash(token))) == 1
+	if i := slices.IndexFunc(all, func(o Pairing) bool { return o.Origin == origin }); err == nil && i >= 0 {
+		return all[i].Hash
+	}
+	return ""
 }
 
 // Add pairs an extension and returns its token. An extension that is already paired gets a new token.

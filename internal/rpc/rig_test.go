@@ -79,7 +79,8 @@ func (s *stopping) Write(p []byte) (int, error) {
 // server is a running Server.
 type server struct {
 	*caller
-	dir string
+	dir    string
+	server *Server
 }
 
 // caller calls the methods at a URL.
@@ -95,7 +96,10 @@ func start(t *testing.T, change func(*Config)) *server {
 	s := &server{dir: filepath.Join(t.TempDir(), "files")}
 	own := &http.Transport{}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	q := queue.New(queue.Config{Transport: own, Dir: s.dir, State: filepath.Join(state, "downloads.json"), MaxConcurrent: 5, Agent: "tributary/test", Log: log})
+	q := queue.New(queue.Config{
+		Transport: own, Dir: s.dir, State: filepath.Join(state, "downloads.json"), MaxConcurrent: 5, Agent: "tributary/test", Log: log,
+		Free: func(ctx context.Context) context.Context { return ctx },
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -108,6 +112,7 @@ func start(t *testing.T, change func(*Config)) *server {
 		change(&c)
 	}
 	answering := NewServer(c)
+	s.server = answering
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,14 @@ import (
 
 // Limits on clients. The size is that of aria2's --rpc-max-request-size.
 const (
-	maxRequest = 2 << 20 // bytes of a request or message
-	maxCalls   = 1000    // in a batch or a multicall
-	maxSockets = 64      // open at the same time
-	shortTime  = 10 * time.Second
-	idleTime   = 2 * time.Minute
+	maxRequest   = 2 << 20  // bytes of a request or message
+	maxAnswer    = 16 << 20 // bytes of all results in the response to it
+	maxCalls     = 1000     // in it, those in batches and multicalls included
+	maxBusy      = 4        // requests that are answered at the same time
+	maxSockets   = 64       // open at the same time, that have shown the token
+	maxStrangers = 16       // others, each for shortTime
+	shortTime    = 10 * time.Second
+	idleTime     = 2 * time.Minute
 )
 
 // path is the path of aria2's interface.
@@ -51,17 +54,19 @@ type Config struct {
 // Server answers calls.
 type Server struct {
 	Config
-	http    *http.Server
-	codes   codes
-	ctx     context.Context // ends with Close
-	end     context.CancelFunc
-	places  chan struct{} // one place for each open socket
-	sockets sync.WaitGroup
+	http      *http.Server
+	codes     codes
+	ctx       context.Context // ends with Close
+	end       context.CancelFunc
+	busy      chan struct{} // one place for each request that is being answered
+	places    chan struct{} // one place for each open socket that has shown the token
+	strangers strangers
+	sockets   sync.WaitGroup
 }
 
 // NewServer returns a Server; its HTTP server must serve the port. Close ends its sockets.
 func NewServer(c Config) *Server {
-	s := &Server{Config: c, places: make(chan struct{}, maxSockets)}
+	s := &Server{Config: c, places: make(chan struct{}, maxSockets), busy: make(chan struct{}, maxBusy)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime, IdleTimeout: idleTime,
@@ -110,9 +115,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case !s.admits(r.Header):
 		http.Error(w, "Pages of this origin may not use RPC. If you trust this front end, list it in rpc_origins.", http.StatusForbidden)
-		return
-	case r.URL.Path == pairPath:
-		s.pair(w, r)
 		return
 	case r.URL.Path != path:
 		http.NotFound(w, r)

@@ -3,8 +3,10 @@ package rpc
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -17,15 +19,36 @@ var notifications = map[queue.Status]string{
 	queue.Complete: "aria2.onDownloadComplete", queue.Failed: "aria2.onDownloadError",
 }
 
+// strangers are the sockets that have not shown the token, the oldest first. They are few and short-lived, and a newcomer takes the
+// place of the oldest, so that they cost nobody else a place.
+type strangers struct {
+	mu  sync.Mutex
+	all []*stranger
+}
+
+type stranger struct{ end context.CancelFunc }
+
+// enter adds a socket, which end closes, until leave is called.
+func (s *strangers) enter(end context.CancelFunc) (leave func()) {
+	one := &stranger{end}
+	late := time.AfterFunc(shortTime, end)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == maxStrangers {
+		s.all[0].end()
+		s.all = s.all[1:]
+	}
+	s.all = append(s.all, one)
+	return func() {
+		late.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = slices.DeleteFunc(s.all, func(o *stranger) bool { return o == one })
+	}
+}
+
 // socket answers calls over a WebSocket until its client disconnects or the server ends.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		http.Error(w, "Too many WebSockets are open.", http.StatusServiceUnavailable)
-		return
-	}
 	s.sockets.Add(1)
 	defer s.sockets.Done()
 	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // ServeHTTP has checked the origin
@@ -38,6 +61,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	defer cancel()
+	leave := s.strangers.enter(cancel)
+	defer leave()
 	write := func(v any) error {
 		ctx, cancel := context.WithTimeout(ctx, shortTime)
 		defer cancel()
@@ -70,7 +95,15 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer, _, shown := s.answer(text, r.Header.Get("Origin"))
-		if shown {
+		if shown && !known.Load() {
+			select {
+			case s.places <- struct{}{}:
+				defer func() { <-s.places }()
+			default:
+				_ = c.Close(websocket.StatusTryAgainLater, "Too many WebSockets are open.") // the client is gone
+				return
+			}
+			leave()
 			known.Store(true)
 		}
 		if write(answer) != nil {

@@ -50,7 +50,7 @@ type extended struct {
 	site   *downloadSite
 }
 
-// openExtended starts a browser with the extension, and pairs it as a user does: with the code on the program's page.
+// openExtended starts a browser with the extension, and pairs it as a user does: with a code from the terminal.
 func openExtended(r *rig, folder string, open func(*rig, string) surfer) *extended {
 	r.Helper()
 	dir, err := filepath.Abs("../../extension")
@@ -58,14 +58,7 @@ func openExtended(r *rig, folder string, open func(*rig, string) surfer) *extend
 		r.Fatal(err)
 	}
 	e := &extended{rig: r, surfer: open(r, dir), folder: folder, site: r.serveDownloads()}
-	e.turn(true)
-	e.visit("http://127.0.0.1:6800/pair")
-	code := ""
-	e.wait("the code is shown", func() bool {
-		code = e.eval(`document.getElementById("code")?.textContent ?? ""`)
-		return code != ""
-	})
-	e.visit("about:blank")
+	code := strings.TrimSpace(string(r.ok(r.tributary("rpc", "pair")).body))
 	e.turn(false)
 	e.sees("it is not paired", `document.getElementById("state")?.textContent == "Not paired yet."`)
 	e.eval(run(fmt.Sprintf(`document.getElementById("code").value = %q`, code)))
