@@ -17,11 +17,15 @@ const event = () => {
 const stored = { port: scenario.port, token: scenario.token ?? '', ...scenario.settings };
 const list = new Map(); // downloads, by ID
 const did = { canceled: [], erased: [], failed: '' };
+const given = new Set(); // downloads that were handed over, by GID
 const none = async () => {};
 
 globalThis.navigator ??= { userAgent: 'Browser/1' };
 globalThis.chrome = {
-  storage: { local: { get: async keys => ({ ...keys, ...structuredClone(stored) }), set: async values => { Object.assign(stored, structuredClone(values)); } } },
+  storage: { local: { get: async keys => ({ ...keys, ...structuredClone(stored) }), set: async values => {
+    Object.assign(stored, structuredClone(values));
+    for (const gid of Object.keys(values.given ?? {})) given.add(gid);
+  } } },
   webRequest: { OnSendHeadersOptions: { EXTRA_HEADERS: 'extraHeaders' }, onSendHeaders: event() },
   cookies: { getAll: async ({ url }) => scenario.cookies?.[new URL(url).origin] ?? [] },
   downloads: {
@@ -57,11 +61,10 @@ if (scenario.page) {
   begin(item);
 }
 if (scenario.menu) chrome.contextMenus.onClicked.fire({ linkUrl: scenario.menu.link, pageUrl: scenario.menu.page });
-// What it begins ends when nothing is open any more: neither handed over nor to be taken back.
 for (const end = Date.now() + scenario.wait; Date.now() < end; await new Promise(done => setTimeout(done, 50))) {
-  if (Object.keys(stored.given ?? {}).length > 0 && did.erased.length > 0) break;
+  if (given.size > 0 && did.erased.length > 0) break;
 }
 const options = {};
-for (const gid of Object.keys(stored.given ?? {})) options[gid] = await call('aria2.getOption', gid);
+for (const gid of given) options[gid] = await call('aria2.getOption', gid);
 console.log(JSON.stringify({ ...did, stored, options }));
 process.exit(0);
