@@ -146,6 +146,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	r.permits = make([]permit, len(states))
 	for _, i := range o.Order(all) {
+		cfg.Links[i].Resort = o.Resort(links[i].Name)
 		if r.permits[i] = req.permit(true, links[i]); r.permits[i].now {
 			cfg.Order = append(cfg.Order, i)
 		}
@@ -296,7 +297,7 @@ func (r *run) permitted() time.Time {
 	for i := range r.permits {
 		p, l := &r.permits[i], r.e.fleet.at(int8(i))
 		was := p.now
-		*p = r.req.permit(p.opening || r.opening.Allows(l.Name, l.Untrusted), l)
+		*p = r.req.permit(p.opening || r.opening.Allows(l.Untrusted), l)
 		if p.now == was {
 			continue
 		}
@@ -330,9 +331,10 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
 			l := r.req.asked(r.e.fleet.at(e.Link))
 			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
+			known.Resort = r.opening.Resort(l.Name)
 			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))
-			p := r.req.permit(r.opening.Allows(l.Name, l.Untrusted), l)
+			p := r.req.permit(r.opening.Allows(l.Untrusted), l)
 			if p.now {
 				r.e.fleet.allow(r, e.Link)
 			}

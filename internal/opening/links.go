@@ -14,8 +14,8 @@ type Link struct {
 	Untrusted bool // the link's operator must not see credentials
 }
 
-// Order returns the indices of the links that may carry requests, in order of preference for the first request. It leaves out links
-// over which the origin recently refused its objects, unless they are the only ones up (R118).
+// Order returns the indices of the links that may carry requests, in order of preference for the first request. Links over which the
+// origin recently refused its objects become a last resort, unless they are the only ones up (R118).
 func (o *Opening) Order(all []Link) (order []int8) {
 	for _, l := range all {
 		if l.State == health.Up && !o.memory.Excluded[l.Name] {
@@ -23,10 +23,8 @@ func (o *Opening) Order(all []Link) (order []int8) {
 			break
 		}
 	}
-	for i, l := range all {
-		if !o.barred[l.Name] {
-			order = append(order, int8(i))
-		}
+	for i := range all {
+		order = append(order, int8(i))
 	}
 	slices.SortStableFunc(order, func(a, b int8) int { return all[a].Metric - all[b].Metric })
 	if o.exposes {
@@ -36,9 +34,10 @@ func (o *Opening) Order(all []Link) (order []int8) {
 }
 
 // Allows reports whether a link that appears after Order may also carry requests.
-func (o *Opening) Allows(name string, untrusted bool) bool {
-	return !o.barred[name] && !(o.exposes && untrusted)
-}
+func (o *Opening) Allows(untrusted bool) bool { return !o.exposes || !untrusted }
+
+// Resort reports whether a link is a last resort: it carries requests only when no other link can serve the object.
+func (o *Opening) Resort(name string) bool { return o.barred[name] }
 
 // entrusted returns the links, best first, that may see the content of the request: the trusted links and, unless one of them is
 // up, the best untrusted one (R205).

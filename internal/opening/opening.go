@@ -71,7 +71,7 @@ type Opening struct {
 	initial  map[string][]string // fields of the first request
 	joined   map[string][]string // fields of all other requests
 	ifRange  string              // the client's own If-Range, only on the first request (R80)
-	barred   map[string]bool     // links that must not be used
+	barred   map[string]bool     // links that are a last resort
 	version  *Identity           // nil before the first Join
 	carrier  string              // link whose response determined the version
 	ignored  bool                // a range request was answered with the whole object

@@ -433,7 +433,7 @@ func TestOrder(t *testing.T) {
 		later   bool // an untrusted link that appears later may join
 	}{
 		{"the lowest metric first", "http", header(), "", []Link{lte, wifi}, []int8{1, 0}, true},
-		{"R118 a link that was refused stays out", "http", header(), "wifi", []Link{wifi, lte}, []int8{1}, true},
+		{"R118 a link that was refused is a last resort", "http", header(), "wifi", []Link{wifi, lte}, []int8{0, 1}, true},
 		{"R118 unless no other one is up", "http", header(), "wifi", []Link{wifi, in(lte, banned)}, []int8{0, 1}, true},
 		{"R205 credentials over trusted links only", "http", cookie, "", []Link{open(wifi), lte}, []int8{1}, false},
 		{"R205 over one other link if no trusted one is up", "http", cookie, "", []Link{open(wifi), in(lte, banned)}, []int8{1, 0}, false},
@@ -448,12 +448,12 @@ func TestOrder(t *testing.T) {
 			if got := o.Order(tt.links); !slices.Equal(got, tt.want) {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
-			if got := o.Allows("new", true); got != tt.later {
+			if got := o.Allows(true); got != tt.later {
 				t.Errorf("a later link is allowed: %v", got)
 			}
-			barred := tt.refused != "" && len(tt.want) == 1
-			if got := o.Allows(tt.refused, false); tt.refused != "" && got == barred {
-				t.Errorf("the refused link is allowed later: %v", got)
+			last := tt.refused != "" && tt.links[1].State == up
+			if got := o.Resort(tt.refused); tt.refused != "" && got != last {
+				t.Errorf("the refused link is a last resort: %v", got)
 			}
 		})
 	}

@@ -50,6 +50,7 @@ type link struct {
 	spared    schedule.Spared // the goal does without it
 	unreached bool            // no connection while the size was unknown
 	forbidden bool            // the origin's address may not be dialed over it
+	resort    bool            // it waits until no other link can serve
 	excluded  bool            // it does not serve this object (Unwanted, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue
@@ -85,7 +86,7 @@ type link struct {
 
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.camp, l.spot.differs = int8(i), -1
-	l.state, l.metered = c.State, c.Metered
+	l.state, l.metered, l.resort = c.State, c.Metered, c.Resort
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
 	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
@@ -154,8 +155,8 @@ func (l *link) limit() int8 {
 // mayServe reports whether the link may ever be asked for ranges.
 func (l *link) mayServe() bool { return l.allowed && !l.out() }
 
-// out reports whether the link takes no part in the transfer.
-func (l *link) out() bool { return l.excluded || l.forbidden }
+// out reports whether the link takes no part in the transfer, at least for now.
+func (l *link) out() bool { return l.excluded || l.forbidden || l.resort }
 
 // conns returns how many connections the link may have: several if they bring more, or if one cannot be kept busy.
 func (l *link) conns() int {

@@ -45,6 +45,7 @@ type LinkConfig struct {
 	Metered bool
 	Learned estimate.Entry
 
+	Resort   bool          // it serves only when no other link can
 	Optional bool          // the goal may do without it: it is not connected before it is needed
 	Radio    *energy.Radio // energy cost of its bytes; nil = unknown
 	LastByte time.Time     // when its last byte arrived, for any transfer; zero = none
@@ -333,17 +334,34 @@ func (m *Machine) strand(now time.Time) {
 	}
 	switch {
 	case !hope && len(m.attempts) == 0, !m.known && m.refused() && !usable && len(m.attempts) == 0:
-		m.fail(m.lastOutcome, m.lastLink, Unknown)
+		m.giveUpUnless(now, m.lastOutcome)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
 	case m.stranded.IsZero():
 		m.stranded = now
 	case now.Sub(m.stranded) < m.cfg.WaitForLink:
 	case waits:
-		m.fail(fault.NoSlot, m.lastLink, Unknown)
+		m.giveUpUnless(now, fault.NoSlot)
 	default:
-		m.fail(fault.Silence, m.lastLink, Unknown)
+		m.giveUpUnless(now, fault.Silence)
 	}
+}
+
+// giveUpUnless ends the transfer unless there are links that were left for this moment.
+func (m *Machine) giveUpUnless(now time.Time, outcome fault.Outcome) {
+	left := false
+	for i := range m.links {
+		l := &m.links[i]
+		left = left || l.resort && l.allowed
+		l.resort = false
+	}
+	if !left {
+		m.fail(outcome, m.lastLink, Unknown)
+		return
+	}
+	m.stranded = time.Time{}
+	m.decide(now, false)
+	m.strand(now)
 }
 
 // refused reports whether the last attempt ended with an answer or an error, which the client gets. Silence does not count: another
