@@ -22,6 +22,7 @@ type Confluence struct {
 	held  [maxLinks]float64 // goodput in bytes per second that outlasts a pause, since many pauses end in a burst
 	each  float64           // length of a range, in seconds of its link's goodput
 	when  time.Time         // time of the last update
+	calm  time.Time         // ranges may grow from then on
 }
 
 // growth records how the goodput of a link changed in the last round trip.
@@ -36,7 +37,9 @@ const (
 
 	pieceTime  = 80 * time.Millisecond  // length of a range, at the link's goodput
 	longTime   = 400 * time.Millisecond // the same while the end is far
-	farPieces = 64                     // the end is far if more such ranges for each link are left
+	farPieces  = 64                     // the end is far if more such ranges for each link are left
+	calmTime   = 2 * time.Second        // for so long every link must have delivered before ranges grow
+	growPieces = 16                     // then they grow by one second in so many
 	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
 	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer
 	mostPieces = 6                      // approximate maximum outstanding on a connection: transfers allow 8 requests
@@ -62,7 +65,7 @@ const (
 // Next implements Scheduler.
 func (c *Confluence) Next(now time.Time, v *View) Decision {
 	c.watch(now, v)
-	tight := c.plan(v)
+	tight := c.plan(now, v)
 	var asked uint32
 	var rule Rule
 	for range v.Links {
@@ -132,7 +135,7 @@ func (c *Confluence) watch(now time.Time, v *View) {
 
 // plan estimates when each link could deliver something new, and returns the factor by which ranges must shrink so that the
 // outstanding bytes of all links fit into the window.
-func (c *Confluence) plan(v *View) (tight float64) {
+func (c *Confluence) plan(now time.Time, v *View) (tight float64) {
 	var need, sum, known float64
 	for i := range seen(v) {
 		if l := &v.Links[i]; l.Usable && l.Rate > 0 {
@@ -161,24 +164,30 @@ func (c *Confluence) plan(v *View) (tight float64) {
 			need += l.Rate * (2*l.RTT + aheadTime + pieceTime).Seconds()
 		}
 	}
-	c.each = c.length(v, need)
+	c.each = c.length(now, v, need)
 	return min(1, 0.9*float64(v.Window)/max(need, 1))
 }
 
 // length returns the length of a range, in seconds of its link's goodput. Long ranges spare the origin requests, but they must leave
-// the other links room in the window, and end long before the transfer does. need is the part of the window that is in use anyway.
-func (c *Confluence) length(v *View, need float64) float64 {
-	var rate float64
+// the other links room in the window, and end long before the transfer does. A hedge waits behind them, so they grow only while
+// every link delivers. need is the part of the window that is in use anyway.
+func (c *Confluence) length(now time.Time, v *View, need float64) float64 {
+	rate, settled := 0., true
 	for i := range seen(v) {
-		if v.Links[i].Usable {
-			if !c.grown[i].settled {
-				return pieceTime.Seconds()
-			}
+		l := &v.Links[i]
+		if l.Suspect || l.Usable && l.Got < firstPiece {
+			c.calm = now.Add(calmTime)
+		}
+		settled = settled && (c.grown[i].settled || !l.Usable)
+		if l.Usable {
 			rate += c.rate[i]
 		}
 	}
-	left, room := float64(v.Object.End-v.Offset), float64(v.Window)/2-need
-	return max(pieceTime.Seconds(), min(longTime.Seconds(), left/rate/farPieces, pieceTime.Seconds()+room/rate))
+	if !settled {
+		return pieceTime.Seconds()
+	}
+	least, left, room := pieceTime.Seconds(), float64(v.Object.End-v.Offset), float64(v.Window)/2-need
+	return max(least, min(longTime.Seconds(), left/rate/farPieces, least+room/rate, least+now.Sub(c.calm).Seconds()/growPieces))
 }
 
 // seen returns the links that Confluence uses.
