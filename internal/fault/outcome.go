@@ -38,6 +38,7 @@ const (
 	NoRoute                            // the network reports that there is no route
 	Timeout                            // no connection in time
 	LinkLost                           // the only link that carried the request has stopped working
+	Malformed                          // the response breaks the rules of HTTP
 	Unknown                            // an error that is not the outcome of an attempt
 )
 

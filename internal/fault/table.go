@@ -69,6 +69,12 @@ var rows = [...]Row{
 		"The link that carried the request stopped working", "try again: another link will be used",
 	},
 
+	Malformed: {
+		"malformed", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer,
+		"The server's response breaks the rules of HTTP, so that its meaning or its end is not certain",
+		"\"tributary get\" with the same URL shows what is wrong with it; only the server's operator can correct it",
+	},
+
 	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},
 	SilentDNS:   {"silent_dns", BlameLink, true, timedOut, "dns_timeout", ExitNetwork, "The host name could not be resolved in time", seeServers},
 

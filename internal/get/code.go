@@ -49,7 +49,7 @@ var outcomeCodes = map[fault.Outcome]Code{
 	fault.BadCertificate: CodeCertificate, fault.BadTLS: CodeTLS,
 	fault.Denied: CodeForbidden, fault.Rebound: CodeForbidden, fault.OffLink: CodeForbidden, fault.UpstreamDenied: CodeForbidden,
 	fault.Busy: CodeBusy, fault.Changed: CodeChanged, fault.Differs: CodeDiffers,
-	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer,
+	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer, fault.Malformed: CodeBadAnswer,
 }
 
 // Code returns the reason why the download failed.

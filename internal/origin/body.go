@@ -10,7 +10,7 @@ import (
 var (
 	errShort   = errors.New("the body ended early")
 	errSurplus = errors.New("the body is longer than its range")
-	errFraming = errors.New("malformed framing of the body")
+	errFraming = malformed("the framing of its content")
 )
 
 // rangeBody reads content up to the end of its range and not beyond.

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/fault"
-	"golang.org/x/net/http/httpguts"
 )
 
 var (
@@ -22,7 +22,6 @@ var (
 	errSwitched   = errors.New("the origin switched protocols without a request")
 	errInterim    = fmt.Errorf("more than %d interim responses", MaxInterim)
 	errBadStatus  = errors.New("status code below 100")
-	errFieldName  = errors.New("malformed name of a header field")
 	errOutOfStep  = errors.New("the bytes after the previous response are not a response")
 	errHeadBroken = errors.New("the connection ended within the head of the response")
 )
@@ -138,32 +137,32 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		}
 		return c.fail("head", fault.Unwanted, err)
 	}
+	defer c.wire.end()
 	limit := maxHead
 	for interim := 0; ; interim++ {
 		c.wire.begin(c.br, limit)
 		resp, err := http.ReadResponse(c.br, nil)
-		got := len(c.wire.head) > 0
-		raw := c.wire.end(c.br)
+		got := len(c.wire.in.raw) > 0
 		switch {
 		case err == nil:
 		case c.wire.err != nil && !got && interim == 0:
 			return nil, Head{}, c.fail("head", c.unanswered(), c.wire.err)
 		case c.wire.err != nil:
 			return nil, Head{}, c.fail("head", fault.Reset, fmt.Errorf("%w: %w", errHeadBroken, c.wire.err))
-		default:
+		case errors.Is(err, errHeadTooLong), errors.Is(err, ErrMalformed):
 			return nil, Head{}, bad(err)
+		default:
+			return nil, Head{}, bad(fmt.Errorf("%w: %w", ErrMalformed, err))
 		}
-		limit -= len(raw)
-		restore(resp.Header, raw)
+		limit -= len(c.wire.raw)
+		restore(resp.Header, c.wire.mended)
 		switch code := resp.StatusCode; {
 		case code < 100:
-			return nil, Head{}, bad(errBadStatus)
-		case !tokens(resp.Header):
-			return nil, Head{}, bad(errFieldName)
+			return nil, Head{}, bad(errors.Join(ErrMalformed, errBadStatus))
 		case code == http.StatusSwitchingProtocols:
 			return nil, Head{}, c.fail("head", fault.Unwanted, errSwitched)
 		case code > 199:
-			return resp, judgeable(resp, raw), nil
+			return resp, judgeable(resp, c.wire.raw), nil
 		case interim == MaxInterim:
 			return nil, Head{}, c.fail("head", fault.Unwanted, errInterim)
 		}
@@ -173,27 +172,17 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 	}
 }
 
-// tokens reports whether every field name is a token; net/http accepts a space before the colon (RFC 9112 section 5.1).
-func tokens(h http.Header) bool {
-	for name := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return false
-		}
-	}
-	return true
-}
-
-// judgeable restores the fields of a head that net/http hides and removes those that it adds.
+// judgeable returns the facts about an answer whose head arrived as raw.
 func judgeable(resp *http.Response, raw []byte) Head {
 	h := Head{
 		Status:  resp.StatusCode,
 		Header:  resp.Header,
 		Length:  resp.ContentLength,
-		HTTP10:  !resp.ProtoAtLeast(1, 1),
+		HTTP10:  !resp.ProtoAtLeast(1, 1) || bytes.HasPrefix(raw, []byte("HTTP/1.0")), // chunks are mended
 		Trailer: len(resp.Trailer) > 0 || len(resp.Header["Trailer"]) > 0,
 	}
 	chunked := len(resp.TransferEncoding) > 0
-	h.Ambiguous = chunked && hasField(raw, "Content-Length") || h.HTTP10 && hasField(raw, "Transfer-Encoding")
+	h.Ambiguous = chunked && (hasField(raw, "Content-Length") || h.HTTP10)
 	if h.Ambiguous {
 		resp.Close = true // RFC 9112 section 6.1
 	}
@@ -230,7 +219,7 @@ func (c *conn) answered() {
 	c.queue[0] = pending{}
 	c.queue = c.queue[1:]
 	// RFC 9112 section 6.3: bytes beyond the body cannot answer a request that was not yet sent.
-	if len(c.queue) == 0 && c.br.Buffered() > 0 {
+	if len(c.queue) == 0 && c.wire.ahead(c.br) > 0 {
 		c.surplus = true
 	}
 }

@@ -69,8 +69,7 @@ var (
 	errGoingAway = errors.New("the origin accepts no further requests on this connection")
 	errUnwanted  = errors.New("the response was cancelled: it is not the requested one")
 	errFlood     = errors.New("the origin sends more than was requested")
-	errMalformed = errors.New("malformed answer")
-	errLonger    = fmt.Errorf("%w: more bytes than its Content-Length", errMalformed)
+	errLonger    = fmt.Errorf("%w: more bytes than its Content-Length", ErrMalformed)
 	errTooLong   = errors.New("the request head is longer than the origin accepts")
 )
 

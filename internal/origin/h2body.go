@@ -114,7 +114,7 @@ func (b *h2body) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	case errors.Is(err, errLonger):
 		return 0, b.fail(fault.BadRange, err)
-	case whole && !errors.Is(err, errMalformed) && !b.conn.ended(): // the range is complete, whatever became of the stream after it
+	case whole && !errors.Is(err, ErrMalformed) && !b.conn.ended(): // the range is complete, whatever became of the stream after it
 		b.conn.spoil()
 		b.finish()
 		return 0, io.EOF

@@ -167,7 +167,7 @@ func (c *h2conn) lost(x *exchange, err error) fault.Outcome {
 	switch {
 	case errors.Is(err, errFlood):
 		return fault.BadRange
-	case errors.Is(err, errMalformed), errors.Is(err, errSwitched), errors.Is(err, errInterim), errors.Is(err, errHeadTooLong),
+	case errors.Is(err, ErrMalformed), errors.Is(err, errSwitched), errors.Is(err, errInterim), errors.Is(err, errHeadTooLong),
 		errors.Is(err, errTooLong):
 		return fault.Unwanted
 	case errors.As(err, &reset):

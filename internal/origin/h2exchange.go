@@ -110,7 +110,7 @@ func (x *exchange) held() int64 { return x.received - x.taken }
 // nobody may take it for complete. A body that this side cuts has no such end.
 func (x *exchange) ready() int64 {
 	left := x.size - x.taken
-	if !x.cut && (x.err == nil || errors.Is(x.err, errMalformed) || x.err == errSurplus) {
+	if !x.cut && (x.err == nil || errors.Is(x.err, ErrMalformed) || x.err == errSurplus) {
 		left--
 	}
 	return left
@@ -163,18 +163,18 @@ func (x *exchange) head(f *http2.MetaHeadersFrame) error {
 	status := f.PseudoValue("status")
 	code, err := strconv.Atoi(status)
 	if err != nil || len(status) != 3 || len(f.PseudoFields()) != 1 {
-		return fmt.Errorf("%w: :status %q", errMalformed, status)
+		return fmt.Errorf("%w: :status %q", ErrMalformed, status)
 	}
 	header, err := x.fieldsOf(f)
 	switch {
 	case err != nil:
 		return err
 	case code < 100:
-		return errors.Join(errMalformed, errBadStatus)
+		return errors.Join(ErrMalformed, errBadStatus)
 	case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
 		return errSwitched
 	case code < 200 && f.StreamEnded():
-		return fmt.Errorf("%w: it ends with an interim response", errMalformed)
+		return fmt.Errorf("%w: it ends with an interim response", ErrMalformed)
 	case code < 200:
 		if x.interims++; x.interims > MaxInterim {
 			return errInterim
@@ -210,7 +210,7 @@ func (x *exchange) fieldsOf(f *http2.MetaHeadersFrame) (http.Header, error) {
 			return nil, errHeadTooLong
 		}
 		if slices.Contains(ofConnection, field.Name) {
-			return nil, fmt.Errorf("%w: a field %s", errMalformed, field.Name)
+			return nil, fmt.Errorf("%w: a field %s", ErrMalformed, field.Name)
 		}
 		name, value := textproto.CanonicalMIMEHeaderKey(field.Name), textproto.TrimString(field.Value)
 		if all := header[name]; all != nil {
@@ -231,7 +231,7 @@ func contentLength(h http.Header) (int64, error) {
 	}
 	n, err := strconv.ParseUint(all[0], 10, 63)
 	if err != nil || len(all) > 1 {
-		return 0, fmt.Errorf("%w: Content-Length %q", errMalformed, all)
+		return 0, fmt.Errorf("%w: Content-Length %q", ErrMalformed, all)
 	}
 	return int64(n), nil
 }
@@ -276,7 +276,7 @@ func (x *exchange) judge(now time.Time) {
 // trailers handles the fields after a body.
 func (x *exchange) trailers(f *http2.MetaHeadersFrame) error {
 	if !f.StreamEnded() || len(f.PseudoFields()) > 0 {
-		return fmt.Errorf("%w: fields in the middle of a body", errMalformed)
+		return fmt.Errorf("%w: fields in the middle of a body", ErrMalformed)
 	}
 	var err error
 	x.trailer, err = x.fieldsOf(f)

@@ -124,3 +124,31 @@ func TestAnswerWithoutRequest(t *testing.T) {
 		})
 	})
 }
+
+// TestMendedContent: the content of answers whose heads were mended, and that their connections are not used again if its end is not
+// certain.
+func TestMendedContent(t *testing.T) {
+	for _, c := range []struct {
+		name, answer string
+		content      string // "" = an error
+		dials        int    // of two requests
+	}{
+		{"R235 chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "ok", 2},
+		{"R235 no chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n", "", 2},
+		{"R236 a bad line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX Y: z\r\n\r\nok", "ok", 1},
+		{"R236 a bad line that is vital", "HTTP/1.1 200 OK\r\nContent Length: 2\r\n\r\nok", "", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, dials := pipes(t, c.answer)
+			for range 2 {
+				got, err := fetched(t, p)
+				if got != c.content || (err == nil) != (c.content != "") {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+			if *dials != c.dials {
+				t.Errorf("%d connections, want %d", *dials, c.dials)
+			}
+		})
+	}
+}

@@ -21,24 +21,52 @@ const (
 
 var errHeadTooLong = errors.New("the response head is too long")
 
-// wire is the read side of a connection below its bufio.Reader. While a head is read it keeps a copy of the raw bytes and
-// bounds their number.
+// wire is the read side of a connection below its bufio.Reader. It hands on each head as a whole, mended, and bounds its size.
 type wire struct {
-	conn    net.Conn
+	conn net.Conn
+	err  error // first error of conn, sticky
+
 	reading bool // a head is being read
-	head    []byte
-	limit   int
-	err     error // first error of conn, sticky
+	in      intake
+	limit   int    // of its length
+	raw     []byte // the complete head as received
+	mended  []byte // as handed on
+	out     []byte // bytes to hand on before those of conn
 }
 
 func (w *wire) Read(p []byte) (int, error) {
-	if w.reading && len(w.head) >= w.limit {
-		return 0, errHeadTooLong
+	for w.reading {
+		raw, err := w.in.head()
+		switch {
+		case err != nil:
+			return 0, err
+		case len(raw) > w.limit || raw == nil && len(w.in.raw) >= w.limit:
+			return 0, errHeadTooLong
+		case raw == nil:
+			n, err := w.receive(p)
+			if w.in.raw = append(w.in.raw, p[:n]...); err != nil && n == 0 {
+				return 0, err
+			}
+			continue
+		}
+		if w.mended, err = mend(raw); err != nil {
+			return 0, err
+		}
+		w.raw, w.reading = raw, false
+		w.out = append(bytes.Clone(w.mended), w.in.raw[len(raw):]...)
 	}
+	if len(w.out) > 0 {
+		n := copy(p, w.out)
+		if w.out = w.out[n:]; len(w.out) == 0 {
+			w.out = nil // a body may take long
+		}
+		return n, nil
+	}
+	return w.receive(p)
+}
+
+func (w *wire) receive(p []byte) (int, error) {
 	n, err := w.conn.Read(p)
-	if w.reading {
-		w.head = append(w.head, p[:n]...)
-	}
 	if err != nil && w.err == nil {
 		w.err = err
 	}
@@ -48,15 +76,16 @@ func (w *wire) Read(p []byte) (int, error) {
 // begin starts a head of at most limit bytes; the bytes in br belong to it.
 func (w *wire) begin(br *bufio.Reader, limit int) {
 	buffered, _ := br.Peek(br.Buffered())
-	w.reading, w.limit = true, limit
-	w.head = append(w.head[:0], buffered...)
+	w.in = intake{raw: append(bytes.Clone(buffered), w.out...)}
+	br.Reset(w)
+	w.reading, w.limit, w.out = true, limit, nil
 }
 
-// end returns the raw bytes consumed since begin; they are valid until the next begin.
-func (w *wire) end(br *bufio.Reader) []byte {
-	w.reading = false
-	return w.head[:len(w.head)-br.Buffered()]
-}
+// end frees the memory of the head.
+func (w *wire) end() { w.reading, w.in, w.raw, w.mended = false, intake{}, nil, nil }
+
+// ahead returns how many received bytes wait in br and here.
+func (w *wire) ahead(br *bufio.Reader) int { return br.Buffered() + len(w.out) }
 
 // hasField reports whether a raw head contains a field line with this name. It finds fields that net/http has silently removed, so
 // a folded line that looks like one counts as well.

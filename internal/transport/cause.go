@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
 )
 
 // ErrNoLink means that no link that the request may use is up.
@@ -90,7 +91,7 @@ func decided(err error) (fault.Outcome, bool) {
 	return 0, false
 }
 
-// network looks for the errors of package net and of TLS.
+// network looks for the errors of package net, of TLS and of HTTP.
 func network(err error) (fault.Outcome, bool) {
 	var dns *net.DNSError
 	var timeout net.Error
@@ -102,6 +103,8 @@ func network(err error) (fault.Outcome, bool) {
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)),
 		errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.CertificateInvalidError)):
 		return fault.BadCertificate, true
+	case errors.Is(err, origin.ErrMalformed):
+		return fault.Malformed, true
 	case errors.As(err, new(tls.AlertError)), errors.As(err, new(tls.RecordHeaderError)):
 		return fault.BadTLS, true
 	case errors.Is(err, syscall.ECONNREFUSED):
