@@ -14,7 +14,7 @@ var rules = map[string]rule{
 
 	"internal/cli": {imports: []string{
 		"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
-		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
+		"internal/intercept", "internal/link", "internal/partial", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
 		"internal/trace", "internal/transport", "internal/trust", "internal/use",
 	}},
 	"internal/control": {imports: []string{"internal/rights"}},
@@ -26,7 +26,7 @@ var rules = map[string]rule{
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
 		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/doctor", "internal/engine", "internal/gateway", "internal/get",
-		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
+		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/partial", "internal/peer", "internal/proxy",
 		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
 	// Like every other user of a Transport, neither knows how it divides.
@@ -34,8 +34,9 @@ var rules = map[string]rule{
 	"internal/intercept": {imports: []string{"internal/statefile"}},
 	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
 	"internal/chain":     {imports: []string{"internal/transport"}},
-	"internal/get":       {imports: []string{"internal/chain", "internal/fault", "pkg/byterange", "internal/transport"}},
-	"internal/queue":     {imports: []string{"internal/get", "internal/statefile"}},
+	"internal/get":       {imports: []string{"internal/chain", "internal/fault", "pkg/byterange", "internal/partial", "internal/transport"}},
+	"internal/partial":   {imports: []string{"internal/statefile"}},
+	"internal/queue":     {imports: []string{"internal/get", "internal/partial", "internal/statefile"}},
 	"internal/rpc":       {imports: []string{"internal/crowd", "internal/get", "internal/queue", "internal/statefile"}},
 	"internal/metrics":   {imports: []string{"internal/engine", "internal/relay"}},
 	"internal/engine": {imports: []string{

@@ -14,6 +14,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/partial"
+	"github.com/tributary-http/tributary/internal/statefile"
 	"github.com/tributary-http/tributary/internal/trace"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -27,8 +29,8 @@ func (a *app) getCommand() *cobra.Command {
 and ignores http_proxy. https downloads use all links too, and the server's certificate is verified on each of them.
 
 The file is named after the last part of the URL, or as -o says. An existing file is kept unless you give --force. An
-incomplete download is stored as FILE.part and FILE.part.json, and renamed when it is complete. If it is interrupted,
-including by SIGINT (Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed.
+incomplete download is stored as FILE.part and renamed when it is complete. If it is interrupted, including by SIGINT
+(Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed.
 
 Several URLs are downloaded one after another. If one fails, get continues with the next.
 
@@ -147,7 +149,7 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace,
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
-			AllowDowngrade: f.downgrade, Stdout: a.rawStdout,
+			AllowDowngrade: f.downgrade, Stdout: a.rawStdout, Partial: partial.Store(statefile.Path(a.getenv, "partial")),
 		},
 	}
 	if !given("user-agent") {

@@ -215,7 +215,7 @@ func TestGetSignals(t *testing.T) {
 			e := &scripted{}
 			var out, errs bytes.Buffer
 			a := &app{
-				version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" },
+				version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(name string) string { return map[string]string{"HOME": dir}[name] },
 				fetch: func(
 					ctx context.Context, _ config.Config, _ *x509.CertPool, _ *slog.Logger, do func(context.Context, http.RoundTripper) error,
 				) error {
@@ -232,7 +232,7 @@ func TestGetSignals(t *testing.T) {
 			if code != want || !strings.Contains(errs.String(), "--resume") || len(e.requests) != 1 {
 				t.Errorf("exit code %d, %q, %d requests", code, errs.String(), len(e.requests))
 			}
-			if _, err := os.Stat(filepath.Join(dir, "object.part.json")); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, "object.part")); err != nil {
 				t.Error(err)
 			}
 		})

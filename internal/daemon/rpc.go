@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/partial"
 	"github.com/tributary-http/tributary/internal/queue"
 	"github.com/tributary-http/tributary/internal/rpc"
 	"github.com/tributary-http/tributary/internal/statefile"
@@ -40,7 +41,7 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 		return nil, err
 	}
 	q := queue.New(queue.Config{
-		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), MaxConcurrent: d.cfg.MaxConcurrent,
+		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), Partial: partial.Store(statefile.Path(os.Getenv, "partial")), MaxConcurrent: d.cfg.MaxConcurrent,
 		Agent: "tributary/" + d.version, Log: d.log,
 		Free: func(ctx context.Context) context.Context {
 			return transport.WithFlow(ctx, transport.Flow{Unmetered: true})

@@ -158,6 +158,7 @@ func fileError(err error, name string) error {
 		e.taken = true
 		e.Next = "the file was created in the meantime: replace it with --force"
 	case errors.Is(err, syscall.ELOOP):
+		e.taken = true
 		e.Next = "the file is a symbolic link: remove it"
 	case errors.Is(err, syscall.EIO):
 		e.Next = "the disk reports errors: choose another one with -d or -o"

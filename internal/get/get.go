@@ -13,23 +13,26 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/partial"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Options control a download.
 type Options struct {
-	Output     string  // name of the file; "-" = Stdout; "" = from the URL
-	Dir        string  // folder of the file; "" = the current one
-	ServerName bool    // without Output: the name that the server gives, if any
-	Force      bool    // replace an existing file, or a .part that is not resumed
-	Resume     bool    // resume a .part
-	Unique     *Unique // choose another name instead of failing if the file exists; nil = no
+	Output     string   // name of the file; "-" = Stdout; "" = from the URL
+	Dir        string   // folder of the file; "" = the current one
+	ServerName bool     // without Output: the name that the server gives, if any
+	Force      bool     // replace an existing file, or a .part that is not resumed
+	Resume     bool     // resume a .part
+	Mirrors    []string // other URLs of the same object: a .part that one of them delivered belongs to it, too
+	Unique     *Unique  // choose another name instead of failing if the file exists; nil = no
 
 	Header         http.Header // fields of the request; see Fields
 	AllowDowngrade bool        // follow redirects from https to http
 	Checksum       *Checksum   // expected checksum of the file; nil = none
 
-	Stdout io.Writer
+	Stdout  io.Writer
+	Partial partial.Store // without one, an incomplete download is not kept
 }
 
 // Getter downloads objects, each to a file.

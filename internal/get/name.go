@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // defaultName is the name for URLs whose path ends in a slash.
@@ -16,7 +18,7 @@ const defaultName = "index.html"
 
 // maxName is the maximum length of a file's name in bytes, so that it fits with the longest suffix into the 255 bytes of file
 // systems.
-const maxName = 255 - len(sidecarSuffix+newSuffix)
+const maxName = 255 - len(partial.Suffix)
 
 // name returns the file name from the last segment of the path.
 func (l location) name() string {
@@ -109,7 +111,7 @@ func SafeName(s string) string {
 		name = "_" + name[1:]
 	}
 	name = shorten(name)
-	if i := len(name) - len(partSuffix); i >= 0 && strings.EqualFold(name[i:], partSuffix) {
+	if i := len(name) - len(partial.Suffix); i >= 0 && strings.EqualFold(name[i:], partial.Suffix) {
 		name = name[:i] + "_" + name[i+1:]
 	}
 	return name

@@ -43,6 +43,16 @@ func TestName(t *testing.T) {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
+	t.Run("R219 never a partial file's name", func(t *testing.T) {
+		for name, want := range map[string]string{
+			"debian.iso.part": "debian.iso_part", "a.PaRt": "a_PaRt", "a.part. .": "a_part", ".part": "_part", "a.part.part": "a.part_part",
+			strings.Repeat("x", 300) + ".part": strings.Repeat("x", maxName-5) + "_part",
+		} {
+			if got := SafeName(name); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+	})
 	long := SafeName(strings.Repeat("ü", 200) + ".tar.gz")
 	if len(long) > maxName || !strings.HasSuffix(long, ".gz") || !utf8.ValidString(long) {
 		t.Errorf("%d bytes: %s", len(long), long)
@@ -77,13 +87,13 @@ func TestServerName(t *testing.T) {
 		`attachment; filename="a-"b,-c"-d.zip"`:             `a-"b,-c"-d.zip`,
 		`attachment; filename="a "b" c.zip"; size=5`:        `a "b" c.zip`,
 		`attachment; filename="a b.zip`:                     "a b.zip",
-		"attachment; filename=\"caf\xe9.zip\"":             "caf\u00e9.zip",
+		"attachment; filename=\"caf\xe9.zip\"":              "caf\u00e9.zip",
 		"attachment; filename=caf\xe9 1.zip":                "caf\u00e9 1.zip",
-		"attachment; filename=\"caf\xc3\xa9.zip\"":         "caf\u00e9.zip",
+		"attachment; filename=\"caf\xc3\xa9.zip\"":          "caf\u00e9.zip",
 		`attachment; filename=../my .part`:                  "my _part",
 		`attachment; filename="debian.iso.part"`:            "debian.iso_part",
 		`attachment; filename="debian.iso%2Epart"`:          "debian.iso_part",
-		``:                                                  "url.bin",
+		``: "url.bin",
 	} {
 		if got := serverName(http.Header{"Content-Disposition": {field}}, at); got != want {
 			t.Errorf("%s: %q, want %q", field, got, want)

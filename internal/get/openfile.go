@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // OpenFile is a file that another program opened, named and keeps: an app whose downloads this program runs. The app also has to
@@ -19,7 +21,7 @@ type Version struct {
 	Validator string // strong, as for If-Range; "" = it cannot be resumed
 	Size      int64  // -1 = unknown
 	Place     string // where it was found: a validator means nothing elsewhere
-	Mark      string // digest of its other properties
+	Mark      string // digest of its other properties, and which file it was told for
 }
 
 // Fill downloads the object at url into h and resumes an earlier download if possible. Fill calls began, which may be nil, in its
@@ -48,13 +50,13 @@ type openOutput struct {
 	began    func(name string, v Version)
 }
 
-// check discards what h claims about the file if the file's size contradicts it.
+// check discards what h claims about the file if it was told about another file, or the file's size contradicts it.
 func (h *openOutput) check() error {
 	info, err := h.File.Stat()
 	if err != nil {
 		return fileError(err, "the file")
 	}
-	if h.Have < 0 || h.Have > info.Size() || h.Validator == "" || h.Size >= 0 && h.Have > h.Size {
+	if _, ok := partial.Unseal(h.File, h.Mark); !ok || h.Have < 0 || h.Have > info.Size() || h.Validator == "" || h.Size >= 0 && h.Have > h.Size {
 		h.Have, h.Version = 0, Version{Size: -1}
 	}
 	return nil
@@ -65,12 +67,13 @@ func (h *openOutput) have() (int64, *version) {
 	if h.Validator == "" || h.Have == 0 {
 		return h.Have, nil
 	}
-	return h.Have, &version{h.Validator, h.Size, h.Place, h.Mark}
+	mark, _ := partial.Unseal(h.File, h.Mark)
+	return h.Have, &version{h.Validator, h.Size, h.Place, mark}
 }
 
 // begin implements output.
 func (h *openOutput) begin(v version) error {
-	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, v.mark}
+	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, partial.Seal(h.File, v.mark)}
 	h.download.meter.set(0, 0)
 	h.tell() // before its content is gone
 	if err := h.File.Truncate(0); err != nil {

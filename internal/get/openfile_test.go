@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // hold opens a file for Fill.
@@ -82,6 +83,7 @@ func TestFill(t *testing.T) {
 		}
 	})
 	t.Run("begins anew", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
 		for name, spoil := range map[string]func(*OpenFile){
 			"another version":            func(h *OpenFile) { h.Validator = `"v0"` },
 			"another place":              func(h *OpenFile) { h.Place = "http://elsewhere.example/object" },
@@ -90,14 +92,16 @@ func TestFill(t *testing.T) {
 			"negative":                   func(h *OpenFile) { h.Have = -1 },
 			"nothing to go on with":      func(h *OpenFile) { h.Validator = "" },
 			"a part without its version": func(h *OpenFile) { h.Version = Version{} },
+			"R218 told without a file":   func(h *OpenFile) { h.Mark = markOfObject(s.Object()) },
+			"R218 told about another":    func(h *OpenFile) { h.Mark = markOfObject(s.Object()) + ".1.0" },
+			"R218 born at another time":  func(h *OpenFile) { h.Mark += "1" },
 		} {
-			s := origintest.New(t, origintest.Object{Size: mid})
 			r := newRig(t, toNodes(s), nil)
 			h := r.hold()
 			if _, err := h.File.WriteString("XXXXXX"); err != nil {
 				t.Fatal(err)
 			}
-			h.Have, h.Version = 6, Version{`"v1"`, mid, s.URL(), markOfObject(s.Object())}
+			h.Have, h.Version = 6, Version{`"v1"`, mid, s.URL(), partial.Seal(h.File, markOfObject(s.Object()))}
 			spoil(h)
 			if _, told, err := r.fill(ctx, s.URL(), h); err != nil || len(told) == 0 {
 				t.Errorf("%s: told %q, %v", name, told, err)

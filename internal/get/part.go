@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // part is the output that becomes a regular file. Its methods belong to one goroutine.
@@ -19,16 +22,18 @@ type part struct {
 	force    bool                   // may replace it
 	instead  func() (string, error) // returns another name if a file appeared there; nil = none
 	f        *os.File
-	meta     sidecar // describes the bytes in f; no validator = cannot be resumed
-	size     int64   // bytes in f from its beginning without a gap
+	url      string         // that the user gave
+	object   partial.Object // that f belongs to; no validator = cannot be resumed
+	size     int64          // bytes in f from its beginning without a gap
 	checksum *Checksum
 	sum      hash.Hash // of the first hashed bytes; nil if no checksum was requested
 	hashed   int64
 	buffer   []byte // for data read back to be hashed
 	done     bool
 
-	recorder *recorder // records size while bytes arrive; nil if the download cannot be resumed
-	failed   error     // error of a background sync
+	store     partial.Store
+	claim     *partial.Recorder // records size while bytes arrive; nil = the claim could not be written
+	unclaimed error             // why
 }
 
 // open makes the output for a name from the user or from SafeName. Every failure that can be detected before the first byte happens
@@ -68,16 +73,17 @@ func (d *download) openNamed(name string) (output, error) {
 			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force", taken: true,
 		}
 	}
-	p := &part{ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start()}
+	p := &part{
+		ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start(), store: d.Partial, url: d.asked.url.String(),
+	}
 	if err := p.openFile(d.Resume); err != nil {
 		return nil, err
 	}
-	p.meta.URL = d.asked.url.String()
 	if p.size == 0 {
 		return p, nil
 	}
 	if err := p.trust(d); err != nil {
-		p.unwatch()
+		p.unclaim()
 		p.f.Close()
 		return nil, err
 	}
@@ -86,7 +92,7 @@ func (d *download) openNamed(name string) (output, error) {
 
 // openFile opens and locks the .part: a new one, unless resume or force allows an existing one.
 func (p *part) openFile(resume bool) error {
-	name := p.name + partSuffix
+	name := p.name + partial.Suffix
 	f, err := createPart(name)
 	if errors.Is(err, fs.ErrExist) && !resume && !p.force {
 		return &Error{
@@ -186,80 +192,60 @@ func stillNamed(f *os.File) bool {
 
 // trust decides how much of a .part can be resumed.
 func (p *part) trust(d *download) error {
-	url := p.meta.URL
-	meta, err := readSidecar(p.name + sidecarSuffix)
+	found, err := p.store.Find(p.f)
 	switch {
 	case err != nil && d.Force:
 		d.note(fmt.Sprintf("the URL that %s belongs to is unknown; starting again", p.f.Name()))
-		return p.reset()
+		return p.begin(version{size: -1})
 	case err != nil:
 		return &Error{
 			Kind: File, Err: fmt.Errorf("the URL that %s belongs to is not known: %w", p.f.Name(), err),
 			Next: "start again with --force, or choose another name with -o", taken: true,
 		}
-	case meta.URL != url && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
+	case found.URL != p.url && !slices.Contains(d.Mirrors, found.URL) && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s belongs to another URL", p.f.Name()),
 			Next: "start again with --force, or verify with --checksum that both URLs have the same file", taken: true,
 		}
 	}
-	size := meta.trusted(p.size)
-	if size == 0 {
-		d.note(fmt.Sprintf("it is not certain that any of %s is on the disk; starting again", p.f.Name()))
-		return p.reset()
+	if found.Have == found.Size && d.Checksum == nil {
+		found.Have-- // complete: the last byte is requested again, to check that the object is still this version
 	}
-	if size == meta.Size && d.Checksum == nil {
-		size-- // complete: the last byte is requested again, to check that the object is still this version
+	if found.Have <= 0 {
+		d.note(fmt.Sprintf("it is not certain that any of %s can be used; starting again", p.f.Name()))
+		return p.begin(version{size: -1})
 	}
-	if size == 0 {
-		return p.reset()
-	}
-	if err := p.f.Truncate(size); err != nil {
+	p.object, p.size = found.Object, found.Have
+	p.watch(found)
+	if err := p.f.Truncate(p.size); err != nil {
 		return fileError(err, p.f.Name())
 	}
-	meta.URL, meta.Format, meta.Boot, meta.Prefix, meta.Synced = url, sidecarFormat, bootID(), size, min(meta.Synced, size)
-	p.meta, p.size = meta, size
-	if err := p.watch(); err != nil { // before bytes beyond a gap make the file longer again
-		return err
-	}
-	return p.hash(size)
-}
-
-// reset empties the .part.
-func (p *part) reset() error {
-	p.unwatch()
-	if err := p.f.Truncate(0); err != nil {
-		return fileError(err, p.f.Name())
-	}
-	p.size, p.hashed, p.meta = 0, 0, sidecar{URL: p.meta.URL}
-	p.sum = p.checksum.start()
-	return nil
+	p.claim.Advance(p.size)
+	return p.hash(p.size)
 }
 
 // have implements output.
 func (p *part) have() (int64, *version) {
-	if p.meta.Validator == "" {
+	if p.object.Validator == "" {
 		return p.size, nil
 	}
-	return p.size, &version{p.meta.Validator, p.meta.Size, p.meta.Place, p.meta.Mark}
+	return p.size, &version{p.object.Validator, p.object.Size, p.object.Place, p.object.Mark}
 }
 
 // begin implements output.
 func (p *part) begin(v version) error {
-	if err := p.reset(); err != nil {
-		return err
+	p.unclaim()
+	if v.size < 0 {
+		v.validator = ""
 	}
-	name := p.name + sidecarSuffix
-	if v.validator == "" || v.size < 0 {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fileError(err, name)
-		}
-		return nil
+	p.size, p.hashed, p.sum = 0, 0, p.checksum.start()
+	p.object = partial.Object{URL: p.url, Place: v.place, Validator: v.validator, Mark: v.mark, Size: v.size}
+	p.watch(partial.Found{Object: p.object})
+	if err := p.f.Truncate(0); err != nil {
+		return fileError(err, p.f.Name())
 	}
-	p.meta = sidecar{
-		Format: sidecarFormat, URL: p.meta.URL, Place: v.place, Validator: v.validator, Mark: v.mark, Size: v.size, Boot: bootID(),
-	}
-	return p.watch()
+	p.claim.Advance(0)
+	return nil
 }
 
 // Write implements io.Writer.
@@ -270,6 +256,7 @@ func (p *part) Write(b []byte) (int, error) {
 
 // WriteAt implements placed.
 func (p *part) WriteAt(b []byte, off int64) (int, error) {
+	p.claim.Writing()
 	n, err := p.f.WriteAt(b, off)
 	if p.sum != nil && off == p.hashed {
 		p.sum.Write(b[:n])
@@ -288,9 +275,7 @@ const hashStep = 1 << 20
 // advance implements placed.
 func (p *part) advance(size int64) error {
 	p.size = size
-	if p.recorder != nil {
-		p.recorder.advance(size)
-	}
+	p.claim.Advance(size)
 	return p.hash(hashStep)
 }
 
@@ -313,30 +298,22 @@ func (p *part) hash(most int64) error {
 	return nil
 }
 
-// watch writes the sidecar and keeps it up to date from now on.
-func (p *part) watch() error {
-	name := p.name + sidecarSuffix
-	side, err := p.meta.create(name)
-	if err != nil {
-		return fileError(err, name)
-	}
-	p.recorder = newRecorder(p.f, side, name, p.meta)
-	p.recorder.running.Go(p.recorder.run)
-	return nil
+// watch claims the .part, before it changes, and keeps the claim up to date from now on. Without a claim, the download works but
+// cannot be resumed.
+func (p *part) watch(has partial.Found) {
+	p.claim, p.unclaimed = p.store.Claim(p.f, has)
 }
 
-// unwatch stops the updates that watch started.
-func (p *part) unwatch() {
-	if p.recorder != nil {
-		p.meta, p.failed = p.recorder.stop()
-		p.recorder = nil
-	}
+// unclaim ends the updates of the claim, and leaves it as it is.
+func (p *part) unclaim() {
+	_ = p.claim.Stop()
+	p.claim.Close()
+	p.claim = nil
 }
 
 // sync writes everything to the disk. A failed sync is final: Linux reports the error only once.
 func (p *part) sync() error {
-	p.unwatch()
-	if err := errors.Join(p.failed, p.f.Sync()); err != nil {
+	if err := errors.Join(p.claim.Stop(), p.f.Sync()); err != nil {
 		return fileError(err, p.f.Name())
 	}
 	return nil
@@ -350,10 +327,9 @@ func (p *part) complete() (sum string, err error) {
 	if err := p.hash(p.size); err != nil {
 		return "", err
 	}
-	side := p.name + sidecarSuffix
 	if sum, err = p.checksum.verify(p.sum); err != nil {
 		p.done = true
-		_ = os.Remove(side) // without a sidecar, the .part cannot be resumed
+		p.claim.Remove() // without a claim, the .part cannot be resumed
 		p.f.Close()
 		return sum, &Error{
 			Kind: Mismatch, Err: err, Next: "check the source of the checksum, and download the file again with --force",
@@ -362,7 +338,7 @@ func (p *part) complete() (sum string, err error) {
 	}
 	if !stillNamed(p.f) {
 		p.done = true
-		_ = os.Remove(side)
+		p.claim.Remove()
 		p.f.Close()
 		return sum, &Error{
 			Kind: File, Err: fmt.Errorf("%s was replaced by another file during the download", p.f.Name()),
@@ -373,10 +349,16 @@ func (p *part) complete() (sum string, err error) {
 	if p.force {
 		move = os.Rename
 	}
-	err = move(p.f.Name(), p.name)
-	for errors.Is(err, fs.ErrExist) && p.instead != nil {
-		if p.name, err = p.instead(); err == nil {
-			err = move(p.f.Name(), p.name)
+	for {
+		if p.instead != nil { // the claim stays, to prove the completion
+			p.claim.Complete(p.name, p.size)
+		}
+		err = move(p.f.Name(), p.name)
+		if !errors.Is(err, fs.ErrExist) || p.instead == nil {
+			break
+		}
+		if p.name, err = p.instead(); err != nil {
+			break
 		}
 	}
 	if err != nil {
@@ -384,8 +366,10 @@ func (p *part) complete() (sum string, err error) {
 	}
 	p.done = true
 	openTo(p.f, umask())
-	if err := os.Remove(side); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return sum, fileError(err, side)
+	if p.instead == nil {
+		p.claim.Remove()
+	} else {
+		p.claim.Close()
 	}
 	if err := p.f.Close(); err != nil {
 		return sum, fileError(err, p.name)
@@ -399,32 +383,27 @@ func (p *part) abandon() string {
 		return ""
 	}
 	p.done = true
-	p.unwatch()
-	side := p.name + sidecarSuffix
-	if p.size == 0 || p.meta.Validator == "" {
-		had := p.size > 0
+	failed := p.claim.Stop()
+	if p.size == 0 || p.object.Validator == "" || p.claim == nil {
 		// Remove both while locked: the next download must not find only one of them.
-		_ = os.Remove(side)
-		_ = os.Remove(p.f.Name())
+		p.claim.Remove()
+		if stillNamed(p.f) {
+			_ = os.Remove(p.f.Name())
+		}
 		p.f.Close()
-		if had {
+		switch {
+		case p.size == 0:
+			return ""
+		case p.object.Validator == "":
 			return "nothing was kept: the server does not send a strong validator, which resuming needs"
 		}
-		return ""
+		return fmt.Sprintf("nothing was kept: the state folder, which resuming needs, cannot be used (%v)", p.unclaimed)
 	}
-	p.keep()
+	p.claim.Writing()
+	_ = p.f.Truncate(p.size) // the claim counts the bytes without a gap
+	p.claim.Keep(p.size, failed == nil && p.f.Sync() == nil)
 	p.f.Close()
-	return fmt.Sprintf("%d of %d bytes are kept in %s: to continue, run the same command with --resume", p.size, p.meta.Size, p.f.Name())
-}
-
-// keep keeps the part without a gap, and records its size in the sidecar.
-func (p *part) keep() {
-	_ = p.f.Truncate(p.size) // the sidecar records which bytes are valid
-	p.meta.Prefix = p.size
-	if p.failed == nil && p.f.Sync() == nil {
-		p.meta.Synced = p.size
-	}
-	_ = p.meta.write(p.name + sidecarSuffix) // if this fails, the existing sidecar still applies
+	return fmt.Sprintf("%d of %d bytes are kept in %s: to continue, run the same command with --resume", p.size, p.object.Size, p.f.Name())
 }
 
 // syncDir makes a rename in a folder durable.

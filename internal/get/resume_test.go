@@ -47,7 +47,7 @@ func (r *rig) cut(m *mortal, o Options) int64 {
 	r.Helper()
 	_, err := r.get(r.Context(), m.URL(), o)
 	r.fails(err, Server, "object.part", "--resume")
-	r.holds("object.part", "object.part.json")
+	r.holds("object.part")
 	part, err := os.ReadFile(r.path("object.part"))
 	if err != nil || len(part) == 0 || m.Object().Mismatch(part, 0) >= 0 {
 		r.Fatalf("%d bytes are kept, %v", len(part), err)
@@ -155,14 +155,13 @@ func TestResume(t *testing.T) {
 		s.Close()
 		_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
 		r.fails(err, Network, fmt.Sprint(kept), "--resume")
-		r.holds("object.part", "object.part.json")
+		r.holds("object.part")
 	})
 	t.Run("complete, but for its end", func(t *testing.T) {
 		s := newMortal(t)
 		r := newRig(t, toNodes(s.Server), nil)
 		r.cut(s, Options{})
-		r.write("object.part", s.Object().Bytes(0, mid))
-		r.edit(func(s *sidecar) { s.Prefix = mid })
+		r.own("object.part", s.Object().Bytes(0, mid), objectOf(s.Server))
 		seen := len(s.Requests())
 		sum := checksum(t, fmt.Sprintf("sha256:%x", s.Object().SHA256()))
 		res, err := r.get(t.Context(), s.URL(), Options{Resume: true, Checksum: sum})
@@ -173,22 +172,9 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// edit changes the sidecar.
-func (r *rig) edit(change func(*sidecar)) {
-	r.Helper()
-	side, err := readSidecar(r.path("object.part.json"))
-	if err != nil {
-		r.Fatal(err)
-	}
-	change(&side)
-	if err := side.write(r.path("object.part.json")); err != nil {
-		r.Fatal(err)
-	}
-}
-
 func TestTrust(t *testing.T) {
-	// edited cuts a download and changes its sidecar.
-	edited := func(t *testing.T, edit func(*sidecar)) (*rig, *mortal) {
+	// edited cuts a download and changes its claim.
+	edited := func(t *testing.T, edit func(map[string]any)) (*rig, *mortal) {
 		s := newMortal(t)
 		r := newRig(t, toNodes(s.Server), nil)
 		r.cut(s, Options{})
@@ -197,23 +183,22 @@ func TestTrust(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		edit func(*sidecar)
+		edit func(map[string]any)
 		want string // of the error
 	}{
-		{"no validator", func(s *sidecar) { s.Validator = "" }, "not known"},
-		{"another format", func(s *sidecar) { s.Format++ }, "not known"},
-		{"R91 another URL", func(s *sidecar) { s.URL += "?other" }, "another URL"},
-		{"a field in the validator", func(s *sidecar) { s.Validator = "\"v1\"\r\nX: y" }, "not known"},
+		{"another format", func(c map[string]any) { c["format"] = 99 }, "not known"},
+		{"R91 another URL", func(c map[string]any) { c["url"] = "http://h/other" }, "another URL"},
+		{"a field in the validator", func(c map[string]any) { c["validator"] = "\"v1\"\r\nX: y" }, "not known"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, s := edited(t, tt.edit)
 			_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
 			r.fails(err, File, tt.want, "--force")
-			r.holds("object.part", "object.part.json")
+			r.holds("object.part")
 		})
 	}
 	t.Run("another URL, with a checksum", func(t *testing.T) {
-		r, s := edited(t, func(s *sidecar) { s.URL += "?other" })
+		r, s := edited(t, func(c map[string]any) { c["url"] = "http://h/other" })
 		sum := checksum(t, fmt.Sprintf("sha256:%x", s.Object().SHA256()))
 		res, err := r.get(t.Context(), s.URL(), Options{Resume: true, Checksum: sum})
 		if err != nil || res.Resumed == 0 || res.Checksum != fmt.Sprintf("sha256:%x", s.Object().SHA256()) {
@@ -221,7 +206,7 @@ func TestTrust(t *testing.T) {
 		}
 		r.isObject("object", s.Object())
 	})
-	t.Run("no sidecar", func(t *testing.T) {
+	t.Run("no claim", func(t *testing.T) {
 		s := origintest.New(t, origintest.Object{Size: mid})
 		r := newRig(t, toNodes(s), nil)
 		r.write("object.part", []byte("somebody's"))
@@ -237,7 +222,7 @@ func TestTrust(t *testing.T) {
 	})
 	t.Run("written before the last boot", func(t *testing.T) {
 		const synced = 1000
-		r, s := edited(t, func(s *sidecar) { s.Boot, s.Synced = "another", synced })
+		r, s := edited(t, func(c map[string]any) { c["boot"], c["synced"], c["closed"] = "another", synced, false })
 		// Turn the bytes that were not synced into zeros.
 		part, err := os.ReadFile(r.path("object.part"))
 		if err != nil {
@@ -248,8 +233,8 @@ func TestTrust(t *testing.T) {
 		s.well.Store(false)
 		_, err = r.get(t.Context(), s.URL(), Options{Resume: true})
 		r.fails(err, Server, "--resume")
-		if side, err := readSidecar(r.path("object.part.json")); err != nil || side.Boot != bootID() || side.Synced < synced {
-			t.Errorf("%+v, %v", side, err)
+		if _, c := r.claims(); c["boot"] == "another" || number(c["synced"]) < synced {
+			t.Errorf("%v", c)
 		}
 		s.well.Store(true)
 		if res, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil || res.Resumed < synced {
@@ -257,21 +242,35 @@ func TestTrust(t *testing.T) {
 		}
 		r.isObject("object", s.Object())
 	})
-	t.Run("longer than the object", func(t *testing.T) {
-		r, s := edited(t, func(*sidecar) {})
-		r.write("object.part", make([]byte, mid+1))
-		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
-		if err != nil || res.Resumed != 0 {
+	t.Run("no validator", func(t *testing.T) {
+		r, s := edited(t, func(c map[string]any) { c["validator"] = "" })
+		if res, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil || res.Resumed != 0 {
 			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("the state folder cannot be used", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		if err := os.WriteFile(string(r.store()), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.get(t.Context(), s.URL(), Options{})
+		r.fails(err, Server, "nothing was kept", "state folder")
+		r.holds()
+		s.well.Store(true)
+		if _, err := r.get(t.Context(), s.URL(), Options{}); err != nil {
+			t.Fatal(err)
 		}
 		r.isObject("object", s.Object())
 	})
 }
 
-// TestCheckpoint: the recorder writes to the sidecar how many bytes are on the disk, while more bytes arrive.
+// TestCheckpoint: the claim says how many bytes are on the disk, while more bytes arrive.
 func TestCheckpoint(t *testing.T) {
+	const checkpoint = 64 << 20
 	r := newRig(t, straight, nil)
-	d := newDownload(t.Context(), &Getter{Options: Options{Dir: r.dir}}, NewMeter())
+	d := newDownload(t.Context(), &Getter{Options: Options{Dir: r.dir, Partial: r.store()}}, NewMeter())
 	out, err := d.open("object")
 	if err != nil {
 		t.Fatal(err)
@@ -288,18 +287,14 @@ func TestCheckpoint(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		side, err := readSidecar(r.path("object.part.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if side.Synced >= checkpoint && side.Prefix >= side.Synced {
+		if prefix, c := r.claims(); number(c["synced"]) >= checkpoint && prefix >= checkpoint {
 			break
 		}
 		<-tick.C
 	}
 	out.abandon()
-	if side, err := readSidecar(r.path("object.part.json")); err != nil || side.Synced != checkpoint+1<<20 || side.Prefix != side.Synced || side.Boot != bootID() {
-		t.Errorf("%+v, %v", side, err)
+	if prefix, c := r.claims(); number(c["synced"]) != checkpoint+1<<20 || prefix != checkpoint+1<<20 {
+		t.Errorf("%d, %v", prefix, c)
 	}
 }
 
@@ -313,7 +308,7 @@ func TestStopped(t *testing.T) {
 	done := make(chan error, 1)
 	m := NewMeter()
 	go func() {
-		g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir}}
+		g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir, Partial: r.store()}}
 		_, err := g.Get(ctx, s.URL(), m)
 		done <- err
 	}()
@@ -327,7 +322,7 @@ func TestStopped(t *testing.T) {
 	}
 	cancel()
 	r.fails(<-done, Canceled, "stopped", "object.part", "--resume")
-	r.holds("object.part", "object.part.json")
+	r.holds("object.part")
 	part, err := os.ReadFile(r.path("object.part"))
 	if err != nil || len(part) == 0 || s.Object().Mismatch(part, 0) >= 0 {
 		t.Errorf("%d bytes, %v", len(part), err)

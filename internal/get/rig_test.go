@@ -83,7 +83,7 @@ func (r *rig) get(ctx context.Context, url string, o Options) (Result, error) {
 	if o.Output != "-" && !filepath.IsAbs(o.Output) {
 		o.Dir = filepath.Join(r.dir, o.Dir)
 	}
-	r.notes = nil
+	r.notes, o.Partial = nil, r.store()
 	g := &Getter{Transport: r.transport, Options: o, Note: func(text string) { r.notes = append(r.notes, text) }}
 	return g.Get(ctx, url, NewMeter())
 }

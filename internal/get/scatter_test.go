@@ -27,7 +27,7 @@ type writer struct {
 // newWriter opens object.part, and resumes it if it exists. synced is the number of its bytes that were synced before.
 func (r *rig) newWriter(random *rand.Rand, o origintest.Object, options Options, synced int64) *writer {
 	r.Helper()
-	options.Dir = r.dir
+	options.Dir, options.Partial = r.dir, r.store()
 	d := newDownload(r.Context(), &Getter{Options: options}, NewMeter())
 	out, err := d.open("object")
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *writer) step() {
 	switch k := w.rand.IntN(8); {
 	case k == 0:
 		w.synced = w.part.size // the reported size
-		w.part.recorder.sync()
+		w.part.claim.Sync()
 	case k < 4:
 		err = w.part.advance(w.prefix())
 	case len(w.pieces) > 0:
@@ -84,34 +84,29 @@ func (w *writer) step() {
 	}
 }
 
-// check fails the test unless the sidecar would be true after a kill of the process now, and after a power failure now.
+// check fails the test unless the claim would be true after a kill of the process now, and after a power failure now.
 func (w *writer) check() {
 	w.Helper()
-	side, err := readSidecar(w.path("object.part.json"))
-	if err != nil {
+	found, err := w.store().Find(w.part.f)
+	b, rerr := os.ReadFile(w.path("object.part"))
+	if err = errors.Join(err, rerr); err != nil {
 		w.Fatal(err)
 	}
-	b, err := os.ReadFile(w.path("object.part"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	n := side.trusted(int64(len(b)))
-	if n < w.part.size || n > w.prefix() || w.o.Mismatch(b[:n], 0) >= 0 {
+	if n := found.Have; n < w.part.size || n > w.prefix() || w.o.Mismatch(b[:n], 0) >= 0 {
 		w.Fatalf("%d bytes are trusted; %d were told, %d are there, the first wrong one is %d", n, w.part.size, w.prefix(), w.o.Mismatch(b[:n], 0))
 	}
-	side.Boot = "another"
-	if n := side.trusted(int64(len(b))); n != w.synced {
-		w.Fatalf("%d bytes are trusted after a power failure, %d were synced", n, w.synced)
+	if _, c := w.claims(); number(c["synced"]) != w.synced {
+		w.Fatalf("%v bytes are trusted after a power failure, %d were synced", c["synced"], w.synced)
 	}
 }
 
 // kill leaves everything as it is.
 func (w *writer) kill() {
-	_, _ = w.part.recorder.stop()
+	w.part.unclaim()
 	w.part.f.Close()
 }
 
-// TestKilled: whenever and however a download ends, the sidecar does not claim missing bytes, and a resume completes the object.
+// TestKilled: whenever and however a download ends, its claim does not count missing bytes, and a resume completes the object.
 func TestKilled(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -137,17 +132,13 @@ func TestKilled(t *testing.T) {
 					w.kill()
 				case 1: // a power failure: bytes that were not synced are zeros or missing
 					w.kill()
-					side, err := readSidecar(r.path("object.part.json"))
-					b, rerr := os.ReadFile(r.path("object.part"))
-					if err = errors.Join(err, rerr); err != nil {
+					b, err := os.ReadFile(r.path("object.part"))
+					if err != nil {
 						t.Fatal(err)
 					}
 					clear(b[min(w.synced, int64(len(b))):])
-					side.Boot = "another"
-					if err := side.write(r.path("object.part.json")); err != nil {
-						t.Fatal(err)
-					}
 					r.write("object.part", b)
+					r.edit(func(c map[string]any) { c["boot"] = "another" })
 				default: // an orderly end
 					told := w.part.size
 					w.part.abandon()
@@ -157,9 +148,9 @@ func TestKilled(t *testing.T) {
 						synced = 0
 						break
 					}
-					side, serr := readSidecar(r.path("object.part.json"))
-					if err = errors.Join(err, serr); err != nil || st.Size() != told || side.Prefix != told || side.Synced != told {
-						t.Fatalf("%d bytes, %+v, %v; want %d", st.Size(), side, err, told)
+					prefix, c := r.claims()
+					if err != nil || st.Size() != told || prefix != told || number(c["synced"]) != told {
+						t.Fatalf("%d bytes, %d, %v, %v; want %d", st.Size(), prefix, c, err, told)
 					}
 					synced = told
 				}
@@ -228,7 +219,7 @@ func TestResumeWithGaps(t *testing.T) {
 	done := make(chan error, 1)
 	m := NewMeter()
 	go func() {
-		g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir}}
+		g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir, Partial: r.store()}}
 		_, err := g.Get(ctx, s.URL(), m)
 		done <- err
 	}()
@@ -244,22 +235,21 @@ func TestResumeWithGaps(t *testing.T) {
 		case <-tick.C:
 		}
 	}
-	for _, name := range []string{"object.part.json", "object.part"} { // in this order: the .part may be ahead
-		b, err := os.ReadFile(r.path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		killed.write(name, b)
+	prefix, _ := r.claims() // before the .part, which may be ahead
+	b, err := os.ReadFile(r.path("object.part"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	killed.own("object.part", b, objectOf(s))
+	killed.count(prefix)
 	cancel()
 	r.fails(<-done, Canceled, "--resume")
 	for name, r := range map[string]*rig{"stopped": r, "killed": killed} {
-		side, err := readSidecar(r.path("object.part.json"))
-		b, rerr := os.ReadFile(r.path("object.part"))
-		if err = errors.Join(err, rerr); err != nil {
+		kept, _ := r.claims()
+		b, err := os.ReadFile(r.path("object.part"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		kept := side.trusted(int64(len(b)))
 		if kept == 0 || s.Object().Mismatch(b[:kept], 0) >= 0 || (kept < int64(len(b))) != (name == "killed") {
 			t.Errorf("%s: %d of %d bytes are kept, the first wrong one is %d", name, kept, len(b), s.Object().Mismatch(b[:kept], 0))
 		}
@@ -270,40 +260,6 @@ func TestResumeWithGaps(t *testing.T) {
 		r.bothCarried(res)
 		r.isObject("object", s.Object())
 	}
-}
-
-// TestFormatBefore: a sidecar of the previous format describes a .part that was written in order, so in the same boot all of it
-// counts.
-func TestFormatBefore(t *testing.T) {
-	for boot, trusted := range map[string]int64{bootID(): mid / 2, "another": 1000} {
-		s := newMortal(t)
-		s.well.Store(true)
-		r := newRig(t, toNodes(s.Server), nil)
-		r.write("object.part", s.Object().Bytes(0, mid/2))
-		text := fmt.Sprintf(`{"format":1,"url":%q,"place":%q,"validator":"\"v1\"","mark":%q,"size":%d,"synced":1000,"boot":%q}`,
-			s.URL(), s.URL(), markOfObject(s.Object()), mid, boot)
-		for _, end := range []string{"", "\n"} {
-			r.write("object.part.json", []byte(text+end))
-			side, err := readSidecar(r.path("object.part.json"))
-			if err != nil || side.trusted(mid/2) != trusted {
-				t.Errorf("%+v, %v", side, err)
-			}
-		}
-		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
-		if err != nil || res.Resumed != trusted {
-			t.Fatalf("%+v, %v, want %d", res, err, trusted)
-		}
-		r.isObject("object", s.Object())
-	}
-	t.Run("a broken first line", func(t *testing.T) {
-		r := newRig(t, straight, nil)
-		for _, line := range []string{"x", "-1", "9223372036854775808", ""} {
-			r.write("object.part.json", []byte(line+"\n"+`{"format":2,"url":"u","validator":"\"v\"","size":9,"boot":""}`+"\n"))
-			if side, err := readSidecar(r.path("object.part.json")); err == nil {
-				t.Errorf("%q: %+v", line, side)
-			}
-		}
-	})
 }
 
 // TestInOrder: a pipe gets the bytes in order, although two links deliver them.

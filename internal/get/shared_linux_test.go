@@ -77,18 +77,6 @@ func (r *rig) reader(name string) (received func() []byte) {
 	}
 }
 
-// sidecarOf writes the sidecar for a .part of the server's object.
-func (r *rig) sidecarOf(s *origintest.Server, name string) {
-	r.Helper()
-	side := sidecar{
-		Format: sidecarFormat, URL: s.URL(), Place: s.URL(), Validator: `"v1"`, Mark: markOfObject(s.Object()), Size: s.Object().Size, Boot: bootID(),
-	}
-	side.Prefix = side.Size
-	if err := side.write(r.path(name)); err != nil {
-		r.Fatal(err)
-	}
-}
-
 func sumOf(t *testing.T, o origintest.Object) *Checksum {
 	return checksum(t, fmt.Sprintf("sha256:%x", o.SHA256()))
 }
@@ -202,21 +190,20 @@ func TestPipes(t *testing.T) {
 	})
 }
 
-// TestForeign: a file under the name of a .part or a sidecar is used only if no other user can have written it.
+// TestForeign: a file under the name of a .part is used only if no other user can have written it.
 func TestForeign(t *testing.T) {
 	type setting struct {
 		*rig
 		*origintest.Server
 	}
-	// forge puts a complete .part with wrong bytes, and its sidecar, into a folder that all users may write to.
+	// forge puts a complete .part with wrong bytes, which has a claim, into a folder that all users may write to.
 	forge := func(t *testing.T) setting {
 		s := origintest.New(t, origintest.Object{Size: mid})
 		r := newRig(t, toNodes(s), nil)
 		if err := os.Chmod(r.dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		r.write("object.part", bytes.Repeat([]byte("x"), mid))
-		r.sidecarOf(s, "object.part.json")
+		r.own("object.part", bytes.Repeat([]byte("x"), mid), objectOf(s))
 		return setting{r, s}
 	}
 	forged := strings.Repeat("x", mid)
@@ -224,11 +211,10 @@ func TestForeign(t *testing.T) {
 		"resume": {Resume: true}, "force": {Force: true}, "both": {Resume: true, Force: true}, "neither": {},
 	}
 	for name, o := range options {
-		t.Run("both are the stranger's, "+name, func(t *testing.T) {
+		t.Run("it is the stranger's, "+name, func(t *testing.T) {
 			needRoot(t)
 			r := forge(t)
 			r.give("object.part")
-			r.give("object.part.json")
 			for _, sum := range []*Checksum{nil, sumOf(t, r.Object())} {
 				o.Checksum = sum
 				_, err := r.get(t.Context(), r.URL(), o)
@@ -239,43 +225,16 @@ func TestForeign(t *testing.T) {
 				r.fails(err, File, want)
 			}
 			r.reads("object.part", forged)
-			r.holds("object.part", "object.part.json")
+			r.holds("object.part")
 			if len(r.Requests()) > 0 {
 				t.Errorf("%d requests", len(r.Requests()))
 			}
 		})
 	}
-	t.Run("the sidecar is the stranger's", func(t *testing.T) {
-		needRoot(t)
-		r := forge(t)
-		r.give("object.part.json")
-		_, err := r.get(t.Context(), r.URL(), Options{Resume: true})
-		r.fails(err, File, fmt.Sprintf("object.part.json belongs to user %d", stranger), "--force")
-		r.reads("object.part", forged)
-		if _, err := r.get(t.Context(), r.URL(), Options{Resume: true, Force: true}); err != nil {
-			t.Fatal(err)
-		}
-		r.isObject("object", r.Object())
-	})
 	for name, spoil := range map[string]struct {
 		do   func(r setting) error
 		want string
 	}{
-		"others may write to the sidecar": {
-			func(r setting) error { return os.Chmod(r.path("object.part.json"), 0o622) }, "other users may write to it",
-		},
-		"the sidecar is a link": {func(r setting) error {
-			if err := os.Rename(r.path("object.part.json"), r.path("else")); err != nil {
-				return err
-			}
-			return os.Symlink("else", r.path("object.part.json"))
-		}, "symbolic link"},
-		"the sidecar is a pipe": {func(r setting) error {
-			if err := os.Remove(r.path("object.part.json")); err != nil {
-				return err
-			}
-			return unix.Mkfifo(r.path("object.part.json"), 0o600)
-		}, "is not a regular file"},
 		"the group may write to the .part": {
 			func(r setting) error { return os.Chmod(r.path("object.part"), 0o664) }, "other users may write to it",
 		},
@@ -304,9 +263,7 @@ func TestForeign(t *testing.T) {
 				if _, err := os.Lstat(r.path("precious")); err == nil {
 					r.reads("precious", forged)
 				}
-				for _, other := range []string{"precious", "else"} {
-					_ = os.Remove(r.path(other)) // if it exists
-				}
+				_ = os.Remove(r.path("precious")) // if it exists
 				r.isObject("object", r.Object())
 			})
 		}
@@ -324,23 +281,6 @@ func TestForeign(t *testing.T) {
 		if got := received(); len(got) > 0 || len(r.Requests()) > 0 {
 			t.Errorf("%d bytes went into the pipe, %d requests", len(got), len(r.Requests()))
 		}
-	})
-	t.Run("a link where the sidecar is written first", func(t *testing.T) {
-		r := forge(t)
-		if err := errorsOf(os.Remove(r.path("object.part")), os.Remove(r.path("object.part.json"))); err != nil {
-			t.Fatal(err)
-		}
-		r.write("precious", []byte("precious"))
-		if err := os.Symlink("precious", r.path("object.part.json.new")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("precious", r.path("object.part.json")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.get(t.Context(), r.URL(), Options{}); err != nil {
-			t.Fatal(err)
-		}
-		r.reads("precious", "precious")
 	})
 }
 
@@ -360,8 +300,7 @@ func TestComplete(t *testing.T) {
 		complete := func(t *testing.T, faults ...origintest.Fault) (*rig, *origintest.Server) {
 			s := origintest.New(t, origintest.Object{Size: size}, faults...)
 			r := newRig(t, toNodes(s), nil)
-			r.write("object.part", s.Object().Bytes(0, size))
-			r.sidecarOf(s, "object.part.json")
+			r.own("object.part", s.Object().Bytes(0, size), objectOf(s))
 			return r, s
 		}
 		t.Run(fmt.Sprintf("%d bytes of the same version", size), func(t *testing.T) {
@@ -391,12 +330,11 @@ func TestComplete(t *testing.T) {
 	t.Run("the server cannot be reached", func(t *testing.T) {
 		s := origintest.New(t, origintest.Object{Size: mid})
 		r := newRig(t, toNodes(s), nil)
-		r.write("object.part", s.Object().Bytes(0, mid))
-		r.sidecarOf(s, "object.part.json")
+		r.own("object.part", s.Object().Bytes(0, mid), objectOf(s))
 		s.Close()
 		_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
 		r.fails(err, Network, "--resume")
-		r.holds("object.part", "object.part.json")
+		r.holds("object.part")
 	})
 }
 

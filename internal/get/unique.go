@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // Unique lets a download choose an unused name when there is no user to ask: "big.iso", then "big.1.iso" and so on. A .part that
@@ -15,9 +16,9 @@ import (
 type Unique struct {
 	// Taken reports whether a path belongs to another download, even if the file does not exist yet. May be nil.
 	Taken func(file string) bool
-	// Opened is called with the path of the file, and the inode of the .part that becomes it, before the first byte is written. If
-	// it returns an error, the download ends with that error. May be nil.
-	Opened func(file string, inode uint64) error
+	// Opened is called with the path of the file before the first byte is written. If it returns an error, the download ends with that
+	// error. May be nil. The claim of a complete file stays: the caller forgets it.
+	Opened func(file string) error
 }
 
 // maxNumber is the highest number that a name may get.
@@ -48,7 +49,7 @@ func (d *download) openUnique(name string) (output, error) {
 			out.abandon()
 			return nil, fileError(fs.ErrExist, file)
 		}
-		if err := d.opened(p.f, file); err != nil {
+		if err := d.opened(file); err != nil {
 			p.abandon()
 			return nil, err
 		}
@@ -56,10 +57,10 @@ func (d *download) openUnique(name string) (output, error) {
 			for i++; i <= maxNumber; i++ {
 				file := numbered(name, i)
 				_, err := os.Lstat(file)
-				_, perr := os.Lstat(file + partSuffix)
+				_, perr := os.Lstat(file + partial.Suffix)
 				if errors.Is(err, fs.ErrNotExist) && errors.Is(perr, fs.ErrNotExist) {
 					d.named(file)
-					return file, d.opened(p.f, file)
+					return file, d.opened(file)
 				}
 			}
 			return name, errors.New("too many files have this name")
@@ -69,15 +70,11 @@ func (d *download) openUnique(name string) (output, error) {
 }
 
 // opened reports the name of the file that a .part will become.
-func (d *download) opened(part *os.File, file string) error {
+func (d *download) opened(file string) error {
 	if d.Unique.Opened == nil {
 		return nil
 	}
-	info, err := part.Stat()
-	if err != nil {
-		return fileError(err, part.Name())
-	}
-	if err := d.Unique.Opened(file, inode(info)); err != nil {
+	if err := d.Unique.Opened(file); err != nil {
 		return fileError(err, file)
 	}
 	return nil
@@ -99,24 +96,3 @@ func numbered(file string, n int) string {
 	}
 	return dir + strings.TrimSuffix(name, ext) + number + ext
 }
-
-// Completed returns the size of the file at a path if the .part with this inode became that file. It then removes the sidecar that
-// a killed download may have left.
-func Completed(file string, part uint64) (size int64, ok bool) {
-	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() || inode(info) != part {
-		return 0, false
-	}
-	_ = os.Remove(file + sidecarSuffix)
-	return info.Size(), true
-}
-
-// Discard removes the .part with this inode that would have become the file, and its sidecar.
-func Discard(file string, part uint64) {
-	if info, err := os.Lstat(file + partSuffix); err == nil && inode(info) == part {
-		_ = os.Remove(file + sidecarSuffix)
-		_ = os.Remove(file + partSuffix)
-	}
-}
-
-func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

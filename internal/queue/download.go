@@ -50,10 +50,9 @@ type Order struct {
 type Download struct {
 	Order
 	Status Status `json:"status"`
-	File   string `json:"file,omitempty"`  // absolute path; "" until it is known
-	Inode  uint64 `json:"inode,omitempty"` // of the .part
-	Size   int64  `json:"size"`            // bytes; -1 until it is known
-	Have   int64  `json:"have"`            // bytes received so far
+	File   string `json:"file,omitempty"` // absolute path; "" until it is known
+	Size   int64  `json:"size"`           // bytes; -1 until it is known
+	Have   int64  `json:"have"`           // bytes received so far
 
 	Kind    get.Kind `json:"kind,omitempty"` // of an error
 	HTTP    int      `json:"http,omitempty"` // status code, if that is the error; otherwise 0
@@ -170,9 +169,18 @@ const (
 	retryTime = time.Second
 )
 
+// urls returns the URLs of a download in the order in which they are tried: first the one that has delivered something before.
+func (q *Queue) urls(job Download) []string {
+	urls := slices.Clone(job.URLs)
+	if i := slices.Index(urls, q.Partial.URL(job.File)); i > 0 {
+		urls = slices.Concat(urls[i:i+1], urls[:i], urls[i+1:])
+	}
+	return urls
+}
+
 // download runs a download in a goroutine of its own. It tries the URLs until one delivers something.
 func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result, error) {
-	g := &get.Getter{Transport: q.Transport, Options: get.Options{Resume: true, ServerName: true, Unique: &get.Unique{
+	g := &get.Getter{Transport: q.Transport, Options: get.Options{Resume: true, ServerName: true, Partial: q.Partial, Mirrors: job.URLs, Unique: &get.Unique{
 		Taken: func(file string) bool {
 			taken := false
 			_ = q.ask(ctx, func() error {
@@ -181,10 +189,10 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 			})
 			return taken
 		},
-		Opened: func(file string, inode uint64) error {
+		Opened: func(file string) error {
 			job.File = file
 			return q.ask(ctx, func() error {
-				t.File, t.Inode, q.dirty = file, inode, true
+				t.File, q.dirty = file, true
 				return nil
 			})
 		},
@@ -199,7 +207,8 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 	if err := q.makeFolder(job); err != nil {
 		return get.Result{}, err
 	}
-	try, url, wait, most := 1, 0, retryTime, int64(0)
+	urls := q.urls(job)
+	try, wait, most := 1, retryTime, int64(0)
 	for {
 		g.Dir, g.Output = job.Dir, job.Out
 		if job.File != "" {
@@ -207,22 +216,22 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 		}
 		m := get.NewMeter()
 		t.meter.Store(m)
-		r, err := g.Get(ctx, job.URLs[url], m)
+		r, err := g.Get(ctx, urls[0], m)
 		e := (*get.Error)(nil)
 		if err == nil || ctx.Err() != nil || !errors.As(err, &e) {
 			return r, err
 		}
 		have := m.Prefix()
-		switch {
-		case have == 0 && url+1 < len(job.URLs) && e.Kind != get.File && e.Kind != get.Permission:
-			url, try = url+1, 1
-			continue
-		case !e.Temporary:
-			return r, err
-		case have > most: // there is progress
+		if have > most { // there is progress
 			most, try, wait = have, 1, retryTime
 		}
-		if try++; try > maxTries {
+		try++
+		ours := e.Kind == get.File || e.Kind == get.Permission // no other URL helps
+		switch {
+		case !ours && len(urls) > 1 && (have == 0 || !e.Temporary || try > maxTries): // the others may deliver it, if from the beginning
+			urls, try, wait, most = urls[1:], 1, retryTime, 0
+			continue
+		case !e.Temporary, try > maxTries:
 			return r, err
 		}
 		select {

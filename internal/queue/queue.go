@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // Config configures a Queue. All fields except Agent must be set, and Free only for orders that are Unmetered.
@@ -19,6 +21,7 @@ type Config struct {
 	Transport     http.RoundTripper
 	Dir           string // folder for files, an absolute path
 	State         string // file of the list
+	Partial       partial.Store
 	MaxConcurrent int    // number of downloads that may run concurrently
 	Agent         string // User-Agent for orders without one
 	Log           *slog.Logger
@@ -117,6 +120,8 @@ func (q *Queue) Run(ctx context.Context) error {
 			q.ended(e)
 			if err := q.save(); err != nil {
 				q.Log.Error("cannot save the list of downloads", "error", err)
+			} else if e.err == nil {
+				q.Partial.Forget(e.result.File) // the list has it as complete
 			}
 		case <-ticks:
 			q.measure()
@@ -191,7 +196,7 @@ func (q *Queue) ended(e end) {
 		t.Status, t.Size, t.Have, t.File = Complete, e.result.Size, e.result.Size, e.result.File
 	case t.want == Removed:
 		t.Status = Removed
-		get.Discard(t.File, t.Inode)
+		q.discard(t)
 	case errors.As(e.err, &failure) && failure.Kind != get.Canceled:
 		t.Status, t.Kind, t.HTTP, t.Message = Failed, failure.Kind, failure.Status, failure.Err.Error()
 		q.Log.Debug("a download failed", "gid", t.GID, "error", e.err)
@@ -409,12 +414,19 @@ func (q *Queue) Remove(gid string) (string, error) {
 		case t.Status.Stopped():
 			return StateError{t.GID}
 		default:
-			get.Discard(t.File, t.Inode)
+			q.discard(t)
 			q.waiting = slices.DeleteFunc(q.waiting, func(o *task) bool { return o == t })
 			q.dirty = true
 		}
 		return nil
 	})
+}
+
+// discard removes the incomplete file of a download.
+func (q *Queue) discard(t *task) {
+	if err := q.Partial.Discard(t.File, t.URLs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		q.Log.Debug("cannot remove the incomplete file of a download", "gid", t.GID, "error", err)
+	}
 }
 
 // Forget removes a finished download from the list.

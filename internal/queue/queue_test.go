@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/tributary-http/tributary/internal/partial"
 )
 
 // size is the size of the objects in these tests, in bytes.
@@ -118,7 +120,8 @@ func newRig(t *testing.T) *rig {
 	dir := t.TempDir()
 	o := newOrigin()
 	return &rig{t, o, Config{
-		Transport: o, Dir: filepath.Join(dir, "files"), State: filepath.Join(dir, "state", "downloads.json"), MaxConcurrent: 2,
+		Transport: o, Dir: filepath.Join(dir, "files"), State: filepath.Join(dir, "state", "downloads.json"),
+		Partial: partial.Store(filepath.Join(dir, "state", "partial")), MaxConcurrent: 2,
 		Agent: "test", Log: slog.New(slog.DiscardHandler),
 	}}
 }
@@ -401,15 +404,27 @@ func TestKilled(t *testing.T) {
 			}
 			name = d.File
 		}
-		before, err := os.ReadFile(r.State)
-		if err != nil {
+		entered, busy := make(chan struct{}), make(chan struct{})
+		go func() { _ = q.do(func() error { close(entered); <-busy; return nil }) }()
+		<-entered // Run learns nothing for now
+		close(r.origin.open)
+		for {
+			if _, err := os.Stat(filepath.Join(r.Dir, "1")); err == nil {
+				break
+			}
+		}
+		state, before := filepath.Dir(r.State), t.TempDir()
+		if err := os.CopyFS(before, os.DirFS(state)); err != nil {
 			t.Fatal(err)
 		}
-		close(r.origin.open)
+		close(busy)
 		for d, _ := q.Get(gid); d.Status != Complete; d, _ = q.Get(gid) {
 		}
 		stop()
-		if err := os.WriteFile(r.State, before, 0o600); err != nil {
+		if left, err := os.ReadDir(string(r.Partial)); err != nil || len(left) > 0 {
+			t.Errorf("it keeps %v, %v", left, err)
+		}
+		if err := errors.Join(os.RemoveAll(state), os.Rename(before, state), os.Chmod(state, 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		q, _ = r.run()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
@@ -57,7 +56,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	}
 	for _, d := range s.Waiting {
 		t := &task{Download: d}
-		if size, ok := get.Completed(t.File, t.Inode); ok { // the process was killed before it recorded the completion
+		if size, ok := q.Partial.Completed(t.File, t.URLs); ok { // the process was killed before it recorded the completion
 			t.Status, t.Size, t.Have = Complete, size, size
 			q.stopped, q.dirty = append(q.stopped, t), true
 			continue

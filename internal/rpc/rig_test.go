@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/tributary-http/tributary/internal/partial"
 	"github.com/tributary-http/tributary/internal/queue"
 )
 
@@ -97,7 +98,8 @@ func start(t *testing.T, change func(*Config)) *server {
 	own := &http.Transport{}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	q := queue.New(queue.Config{
-		Transport: own, Dir: s.dir, State: filepath.Join(state, "downloads.json"), MaxConcurrent: 5, Agent: "tributary/test", Log: log,
+		Transport: own, Dir: s.dir, State: filepath.Join(state, "downloads.json"), Partial: partial.Store(filepath.Join(state, "partial")),
+		MaxConcurrent: 5, Agent: "tributary/test", Log: log,
 		Free: func(ctx context.Context) context.Context { return ctx },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

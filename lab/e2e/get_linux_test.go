@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,11 +75,17 @@ func (r *rig) has(path string, size int64) {
 	})
 }
 
+// claim is the path of the file in the state folder by which Tributary recognizes a .part file as its own.
+func (r *rig) claim(file string) string {
+	sum := sha256.Sum256([]byte(file + ".part"))
+	return filepath.Join(r.lab.Dir, ".local", "state", "tributary", "partial", hex.EncodeToString(sum[:16]))
+}
+
 // kept returns the number of bytes at the start of a .part file without a gap, according to the first line of its
-// sidecar; 0 if there is no sidecar.
+// claim; 0 if there is no claim.
 func (r *rig) kept(file string) (n int64) {
 	r.Helper()
-	text, err := os.ReadFile(file + ".part.json")
+	text, err := os.ReadFile(r.claim(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
@@ -178,8 +187,8 @@ func TestGetResumes(t *testing.T) {
 		if j := f.report(); j.Resumed != kept || j.Size != int64(o.Size) {
 			t.Errorf("%+v, after %d bytes", j, kept)
 		}
-		if _, err := os.Stat(file + ".part.json"); err == nil {
-			t.Error("the sidecar is left")
+		if _, err := os.Stat(r.claim(file)); err == nil {
+			t.Error("the claim is left")
 		}
 	}
 }
