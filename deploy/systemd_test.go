@@ -36,20 +36,24 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway, err := os.ReadFile(filepath.Join(filepath.Dir(unit), gatewaySocket))
-	if err != nil {
-		t.Fatal(err)
+	copies := map[string]string{unitCopy: changed, filepath.Join(dir, "tributary.socket"): string(socket)}
+	for name := range sockets {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(unit), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies[filepath.Join(dir, name)] = string(text)
 	}
-	for name, text := range map[string]string{
-		unitCopy: changed, filepath.Join(dir, "tributary.socket"): string(socket), filepath.Join(dir, gatewaySocket): string(gateway),
-	} {
+	for name, text := range copies {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	args = append(args, unitCopy)
 	if args[0] == "verify" {
-		args = append(args, filepath.Join(dir, gatewaySocket))
+		for name := range sockets {
+			args = append(args, filepath.Join(dir, name))
+		}
 	}
 	cmd := exec.CommandContext(t.Context(), tool, args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
@@ -57,8 +61,16 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// gatewaySocket is the socket of users with a gateway; it is next to each unit.
-const gatewaySocket = "tributary-gateway.socket"
+// sockets are the sockets for ports that the configuration may have; they are next to each unit. The values are the setting, and
+// the page about it.
+var sockets = map[string]struct {
+	set  func(c *config.Config, address string)
+	page string
+}{
+	"tributary-gateway.socket": {func(c *config.Config, address string) { c.Gateway = address }, "GATEWAY.md"},
+	"tributary-rpc.socket":     {func(c *config.Config, address string) { c.RPC = address }, "RPC.md"},
+	"tributary-socks.socket":   {func(c *config.Config, address string) { c.SOCKS = address }, "CONFIGURATION.md"},
+}
 
 var units = map[string]bool{ // whether each unit belongs to the user
 	"systemd/tributary.service": false, filepath.Join("systemd", "user", "tributary.service"): true,
@@ -160,22 +172,24 @@ func TestSocketsFitTheProgram(t *testing.T) {
 	}
 }
 
-// TestGatewaySocket: the socket hands its port to the service, on loopback, at the address that the documentation tells users to
-// configure.
-func TestGatewaySocket(t *testing.T) {
+// TestOptionalSockets: the sockets hand their ports to the service, on loopback, at the addresses that the documentation tells
+// users to configure.
+func TestOptionalSockets(t *testing.T) {
 	for unit := range units {
-		path := filepath.Join(filepath.Dir(unit), gatewaySocket)
-		address := directive(t, path, "ListenStream")
-		if directive(t, path, "Service") != "tributary.service" {
-			t.Errorf("%s: another service", path)
-		}
-		cfg := config.Default()
-		if cfg.Gateway = address; cfg.Validate() != nil {
-			t.Errorf("%s: %v", path, cfg.Validate())
-		}
-		for _, doc := range []string{"../docs/CONFIGURATION.md", "../docs/GATEWAY.md"} {
-			if text, err := os.ReadFile(doc); err != nil || !strings.Contains(string(text), `"`+address+`"`) {
-				t.Errorf("%s does not name %s: %v", doc, address, err)
+		for name, s := range sockets {
+			path := filepath.Join(filepath.Dir(unit), name)
+			address := directive(t, path, "ListenStream")
+			if directive(t, path, "Service") != "tributary.service" {
+				t.Errorf("%s: another service", path)
+			}
+			cfg := config.Default()
+			if s.set(&cfg, address); cfg.Validate() != nil {
+				t.Errorf("%s: %v", path, cfg.Validate())
+			}
+			for _, doc := range []string{"CONFIGURATION.md", s.page} {
+				if text, err := os.ReadFile("../docs/" + doc); err != nil || !strings.Contains(string(text), `"`+address+`"`) {
+					t.Errorf("%s does not name %s: %v", doc, address, err)
+				}
 			}
 		}
 	}

@@ -33,12 +33,16 @@ type useFlags struct {
 func (a *app) useCommand() *cobra.Command {
 	var f useFlags
 	c := &cobra.Command{
-		Use:   "use PROGRAM",
+		Use:   "use [PROGRAM]",
 		Short: "Configure a program (pip, docker, apt, ...) to download over all links",
 		Long: `Change the settings of a program so that it downloads through the gateway of the running proxy, over all links. The
 gateway is allowed to fetch from the servers that the program's settings name. Before anything is written, use fetches
 one URL to check that this works. It adds and changes only its own lines, in a separate file where possible, and --undo
-restores the original settings exactly. A second run changes nothing and prints "unchanged".
+restores the original settings exactly, without PROGRAM those of all programs. A second run changes nothing and prints
+"unchanged".
+
+The gateway's port must be one that no other user can take while the proxy does not run: one that systemd holds
+(tributary-gateway.socket), or a privileged one. Otherwise, use changes nothing unless --force is given.
 
 ` + use.About() + `
 System-wide settings need root; all others are those of the current user. docs/GATEWAY.md explains what each program
@@ -48,10 +52,17 @@ does while the proxy is not running.
 		Example: `  tributary use pip
   sudo tributary use docker --upstream docker.io --upstream ghcr.io
   tributary use go --print
-  tributary use pip --undo`,
-		Args:      cobra.ExactArgs(1),
+  tributary use pip --undo
+  tributary use --undo`,
+		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: use.Programs(),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if !f.undo {
+					return usageError{errors.New("name a program, or undo all changes with --undo")}
+				}
+				return a.undoAll(cmd.Context(), f)
+			}
 			if !slices.Contains(use.Programs(), args[0]) {
 				return usageError{fmt.Errorf("unknown program %q: want one of %s", args[0], strings.Join(use.Programs(), ", "))}
 			}
@@ -62,11 +73,19 @@ does while the proxy is not running.
 	c.Flags().BoolVar(&f.undo, "undo", false, "restore the original settings")
 	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from the server at `URL` (for images: a registry) instead of those in the program's settings; repeatable")
 	c.Flags().StringVar(&f.gateway, "gateway", "", "use the gateway at `ADDRESS`, whose configuration already allows the hosts")
-	c.Flags().BoolVar(&f.force, "force", false, "also if the program then accepts servers that its own settings refuse")
+	c.Flags().BoolVar(&f.force, "force", false, "also if another user could take the gateway's port, or if the program then accepts servers that its own settings refuse")
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringVar(&f.socket, "control", "", "ask the proxy over the socket at `PATH`")
 	c.MarkFlagsMutuallyExclusive("print", "undo")
 	return c
+}
+
+// useUser returns the user whose settings the command changes.
+func (a *app) useUser(f useFlags) use.User {
+	return use.User{
+		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid()},
+		Record:   statefile.Path(a.getenv, "use.json"),
+	}
 }
 
 // use changes the settings of a program, or prints the changes that it would make.
@@ -78,10 +97,10 @@ func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" && (err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {
 		return usageError{fmt.Errorf("--gateway %s: want a loopback address like 127.0.0.1:8081", f.gateway)}
 	}
-	owner := fmt.Sprintf("%s of user %d", program, u.UID)
 	if f.undo {
-		return a.undoUse(ctx, program, owner, u, f)
+		return a.undoUse(ctx, program, u, f)
 	}
+	owner := useOwner(program, u)
 	var client *control.Client
 	var recorded []string
 	if f.gateway == "" {
@@ -105,6 +124,11 @@ func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	}
 	asked := false
 	report, err := u.Do(ctx, program, func(r use.Report) error {
+		if !r.Unchanged() && !f.force {
+			if err := u.Held(ctx); err != nil {
+				return fmt.Errorf("nothing was changed: %w", err)
+			}
+		}
 		if client != nil && !slices.Equal(recorded, r.Hosts) {
 			if err := client.RecordHosts(ctx, owner, r.Hosts); err != nil {
 				return err
@@ -129,7 +153,30 @@ func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	return a.printUse(report, "")
 }
 
-func (a *app) undoUse(ctx context.Context, program, owner string, u use.User, f useFlags) error {
+// useOwner returns the name under which the gateway records the hosts of a user's program.
+func useOwner(program string, u use.User) string { return fmt.Sprintf("%s of user %d", program, u.UID) }
+
+// undoAll undoes the changes for all programs. It does what it can.
+func (a *app) undoAll(ctx context.Context, f useFlags) error {
+	u := a.useUser(f)
+	all, err := u.Changed()
+	if err != nil {
+		return foreign(err)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "unchanged")
+		return err
+	}
+	var errs []error
+	for _, program := range all {
+		if err := a.undoUse(ctx, program, u, f); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", program, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) undoUse(ctx context.Context, program string, u use.User, f useFlags) error {
 	report, err := u.Undo(ctx, program)
 	if err != nil {
 		return foreign(err)
@@ -138,7 +185,7 @@ func (a *app) undoUse(ctx context.Context, program, owner string, u use.User, f 
 		client, _, err := a.reach(ctx, f.file, f.socket)
 		if err == nil {
 			defer client.Close()
-			err = client.RecordHosts(ctx, owner, nil)
+			err = client.RecordHosts(ctx, useOwner(program, u), nil)
 		}
 		if err != nil && !errors.Is(err, control.ErrNoGateway) && !report.Unchanged() {
 			fmt.Fprintln(a.stderr, "tributary: the gateway may still fetch from this program's servers; run this again when the proxy runs:", err)

@@ -44,6 +44,7 @@ func (s sockets) left() error {
 	if len(s) == 0 {
 		return nil
 	}
-	return fmt.Errorf("systemd listens on %v, which is not the listen, admin or gateway address of the configuration: change ListenStream= "+
-		"with systemctl edit tributary.socket, or disable the socket: systemctl disable --now tributary.socket (or tributary-gateway.socket)", s[0].Addr())
+	return fmt.Errorf("systemd listens on %v, which is not the listen, admin, gateway, rpc or socks address of the configuration: change "+
+		"ListenStream= with systemctl edit tributary.socket, or disable the socket: systemctl disable --now tributary.socket (or "+
+		"tributary-gateway.socket, tributary-rpc.socket, tributary-socks.socket)", s[0].Addr())
 }

@@ -52,7 +52,7 @@ func (p *plan) config(parts ...string) string {
 }
 
 // system returns a path of the system, below Root.
-func (p *plan) system(path string) string { return filepath.Join(p.Root, path) }
+func (s Settings) system(path string) string { return filepath.Join(s.Root, path) }
 
 // needRoot returns an error if the user is not root, for programs with system-wide settings.
 func (p *plan) needRoot() error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,6 +134,12 @@ func (u *User) Undo(ctx context.Context, name string) (Report, error) {
 		}
 	}
 	return report, u.take(name, all)
+}
+
+// Changed returns the programs whose settings were changed, in order.
+func (u *User) Changed() ([]string, error) {
+	all, err := u.load()
+	return slices.Sorted(maps.Keys(all)), err
 }
 
 // take undoes the recorded changes for a program, and deletes its record.

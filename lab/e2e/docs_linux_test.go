@@ -33,7 +33,8 @@ import (
 // page tells the reader: it puts TOML into the configuration and restarts the proxy.
 //
 // Differences from the reader's machine: everything runs as root, and sudo does nothing; the links are named in the
-// configuration, because those of the lab are TUN devices; cat stands in for mpv.
+// configuration, because those of the lab are TUN devices; cat stands in for mpv; and a script says that systemd keeps the
+// gateway's port.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, program := range [][2]string{{"wget", "wget"}, {"aria2c", "aria2"}, {"nft", "nftables"}, {"/usr/bin/pip", "python3-pip"}, {"git", "git"}} {
@@ -186,6 +187,14 @@ printf 'deb [trusted=yes] %s://deb.debian.org/debian ./\n' http https >"$root/et
 mkdir -p "$root/home/reader" "$root/var/lib/apt/lists/partial"
 for d in proc sys dev; do mount --rbind "/$d" "$root/$d"; done
 cp "$4" "$root/home/reader/script"
+cat >"$root/usr/local/bin/systemctl" <<'END'
+#!/bin/sh
+case "$*" in
+*list-sockets*) echo 127.0.0.1:8081 tributary-gateway.socket tributary.service ;;
+*show*) echo ActiveState=active; echo UnitFileState=enabled ;;
+esac
+END
+chmod 755 "$root/usr/local/bin/systemctl"
 exec chroot "$root" env -i HOME=/home/reader USER=root SHELL=/bin/sh TERM=dumb LC_ALL=C.UTF-8 \
 	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -c 'cd && exec bash script </dev/null'
 `

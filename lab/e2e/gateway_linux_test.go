@@ -255,7 +255,10 @@ func TestGateway(t *testing.T) {
 	if code, _ := ask("/https/" + indexName + "/x"); code != "403" {
 		t.Errorf("a host after --undo: %s", code)
 	}
-	if c := r.tributary("use", "go", "--upstream", "https://nowhere.invalid/"); c.failed == nil || !strings.Contains(c.said, "nothing was changed") {
+	if c := r.tributary("use", "go", "--upstream", "https://"+indexName); c.failed == nil || !strings.Contains(c.said, "can take port") {
+		t.Errorf("R226 a port that others can take: %d %s", c.code, c.said)
+	}
+	if c := r.tributary("use", "go", "--force", "--upstream", "https://nowhere.invalid/"); c.failed == nil || !strings.Contains(c.said, "nothing was changed") {
 		t.Errorf("a fetch that fails: %d %s", c.code, c.said)
 	}
 	if _, err := os.Stat(filepath.Join(r.lab.Dir, "go", "env")); err == nil {

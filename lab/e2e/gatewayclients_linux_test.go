@@ -40,7 +40,7 @@ func (r *rig) uses(file string, wrap func(argv ...string) []string, do func(), a
 	before, beforeErr := os.ReadFile(file)
 	command := func(more ...string) string {
 		r.Helper()
-		argv := append([]string{"env", "XDG_RUNTIME_DIR=" + r.lab.Dir, "XDG_CONFIG_HOME=" + r.lab.Dir, "SHELL=/bin/sh", r.options.Binary, "use"}, append(args, more...)...)
+		argv := append([]string{"env", "XDG_RUNTIME_DIR=" + r.lab.Dir, "XDG_CONFIG_HOME=" + r.lab.Dir, "SHELL=/bin/sh", r.options.Binary, "use", "--force"}, append(args, more...)...)
 		argv = wrap(argv...)
 		return string(r.ok(r.client(argv[0], argv[1:]...)).body)
 	}
