@@ -105,7 +105,7 @@ func (g *guarded) Accept() (net.Conn, error) {
 		}
 		cred, err := peer(c)
 		if err != nil || cred.Uid != g.uid && cred.Uid != 0 {
-			g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: refused a connection of another user", slog.Any("error", err))
+			g.log.LogAttrs(context.Background(), slog.LevelDebug, "control: refused a connection of another user", slog.Any("error", err))
 			c.Close()
 			continue
 		}

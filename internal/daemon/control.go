@@ -35,7 +35,17 @@ func (t *counters) Observe(e engine.Event) {
 // listenControl opens the control socket, and returns nil if there is none. A failure at the default path is not fatal: two proxies
 // of one user can run side by side.
 func (d *Daemon) listenControl() (net.Listener, error) {
+	inherited, err := control.Inherited(d.log)
+	if err != nil {
+		return nil, err
+	}
 	path := d.cfg.Control
+	if path == config.AutoControl && inherited != nil {
+		return inherited, nil
+	}
+	if inherited != nil {
+		inherited.Close()
+	}
 	switch path {
 	case "":
 		return nil, nil
