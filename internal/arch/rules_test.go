@@ -30,7 +30,7 @@ var rules = map[string]rule{
 		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
 	// Like every other user of a Transport, neither knows how it divides.
-	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
+	"internal/proxy":     {imports: []string{"internal/crowd", "internal/cutoff", "internal/fault", "internal/intercept", "internal/transport"}},
 	"internal/intercept": {imports: []string{"internal/statefile"}},
 	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
 	"internal/chain":     {imports: []string{"internal/transport"}},
@@ -52,7 +52,8 @@ var rules = map[string]rule{
 	"internal/link/appbridge/appbridgetest": {},
 	"internal/link/sockstest":               {},
 	"internal/allowance":                    {imports: []string{"internal/statefile"}},
-	"internal/crowd":                        {},
+	"internal/crowd":                        {imports: []string{"internal/cutoff"}},
+	"internal/cutoff":                       {},
 	"internal/peer":                         {},
 	"internal/privilege":                    {},
 	"internal/rights":                       {},

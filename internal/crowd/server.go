@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"github.com/tributary-http/tributary/internal/cutoff"
 )
 
 // ErrUnknown is the error of an Owner if the user cannot be determined and asking again would not help.
@@ -65,7 +67,7 @@ func UserFrom(ctx context.Context) User {
 	return Unknown
 }
 
-// Guard makes a server, which must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
+// Guard makes a server, which has its handler but must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
 // returns false are not let in. If there is a doorstep, a handler calls PlaceOf to find out who is there.
 func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
@@ -97,4 +99,5 @@ func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 			c.Leave(v.(guarded).user, v.(guarded).place, nc)
 		}
 	}
+	cutoff.Show(s)
 }

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -181,6 +183,30 @@ func TestExpiredURLsElsewhere(t *testing.T) {
 			}
 			if n := asked.Load(); n != 2 {
 				t.Errorf("the first URL was asked %d times", n)
+			}
+		})
+	}
+}
+
+// TestBrokenOff: a client that knows the end of a response only by the end of the connection sees that it broke off.
+func TestBrokenOff(t *testing.T) {
+	for version, want := range map[string]error{"R49 HTTP/1.0": syscall.ECONNRESET, "R49 HTTP/1.1": io.ErrUnexpectedEOF} {
+		t.Run(version, func(t *testing.T) {
+			s := origintest.New(t, origintest.Object{Size: mid}, origintest.InChunks(), origintest.Del("Content-Length"), origintest.NoRanges(), origintest.ResetAfter(500_000))
+			addr, _ := over(t, s, "files.secure.test")
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			_, protocol, _ := strings.Cut(version, " ")
+			_, _ = io.WriteString(nc, "GET /https/files.secure.test/object "+protocol+"\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n")
+			resp, err := http.ReadResponse(bufio.NewReader(nc), nil)
+			if err != nil || resp.ContentLength >= 0 {
+				t.Fatalf("%+v, %v", resp, err)
+			}
+			if n, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, want) {
+				t.Errorf("%d bytes, %v; want %v", n, err, want)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/cutoff"
 	"github.com/tributary-http/tributary/internal/intercept"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -108,14 +109,14 @@ func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []
 	origin, link, err := x.p.Transport.DialTunnel(ctx, addr)
 	if err != nil {
 		x.p.Log.Debug("cannot connect a tunnel", "error", err)
-		resetConn(client)
+		cutoff.Reset(client)
 		return
 	}
 	setKeepAlive(origin)
 	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
 		_ = origin.Close()
-		resetConn(client)
+		cutoff.Reset(client)
 		return
 	}
 	defer x.p.tunnels.remove(t)

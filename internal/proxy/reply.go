@@ -3,7 +3,6 @@ package proxy
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -53,7 +52,7 @@ func (x *exchange) reply(a *answer) {
 	}
 	if err != nil {
 		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "error", err)
-		x.abort(a.ContentLength < 0 && !x.r.ProtoAtLeast(1, 1))
+		panic(http.ErrAbortHandler) // visibly incomplete: see cutoff.Show
 	}
 	x.boundWrite() // of the last chunk
 	if trailers {
@@ -74,32 +73,6 @@ func (x *exchange) copyBody(out *clientWriter, a *answer) error {
 		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, a.ContentLength)
 	}
 	return err
-}
-
-// abort makes the answer in progress visibly incomplete and does not return (R49). If the body ends with the connection, the
-// connection is reset; with a length or chunks the missing rest is visible, and closing keeps the bytes sent before.
-func (x *exchange) abort(reset bool) {
-	if reset {
-		if conn, _, err := x.rc.Hijack(); err == nil {
-			resetConn(conn)
-		}
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// resetConn closes c so that its peer sees a reset, if c is a TCP connection or TLS over one; TLS is then not closed in good order.
-func resetConn(c io.Closer) {
-	for {
-		over, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		c = over.NetConn()
-	}
-	if l, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0) // fails only if c is closed already
-	}
-	_ = c.Close()
 }
 
 const (

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/cutoff"
 )
 
 // Limits on the requests of clients (R12, R64, R189).
@@ -31,6 +33,7 @@ func NewServer(p *Proxy) *http.Server {
 		ConnState:         p.connState,
 	}
 	s.Protocols.SetHTTP1(true)
+	cutoff.Show(s)
 	return s
 }
 

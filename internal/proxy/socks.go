@@ -15,6 +15,7 @@ import (
 	"github.com/things-go/go-socks5/statute"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/cutoff"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -52,7 +53,7 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 		of := s.p.enter(c, netip.AddrPort{})
 		if of.place == crowd.Out {
 			s.p.leave(c)
-			resetConn(c)
+			cutoff.Reset(c)
 			return
 		}
 		conns.Go(func() { s.serve(c, of) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/cutoff"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -70,7 +71,7 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 		}
 		if of := t.p.enter(c, to); of.place != crowd.Inside {
 			t.p.leave(c)
-			resetConn(c)
+			cutoff.Reset(c)
 		} else {
 			conns.Go(func() { t.serve(c, of) })
 		}
@@ -93,7 +94,7 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	tun, ok := t.dial(of, name)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {
-		resetConn(c)
+		cutoff.Reset(c)
 		return
 	}
 	defer t.p.tunnels.remove(tun)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/cutoff"
 )
 
 // Bounds on silence in both directions of a tunnel together; its age is not limited (R143, R144). A tunnel ends between one and one
@@ -45,8 +46,8 @@ func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool
 	go t.copy(t.origin, client, early, buffers, over)
 	go t.copy(client, t.origin, nil, buffers, over)
 	abort := func() {
-		resetConn(client)
-		resetConn(t.origin)
+		cutoff.Reset(client)
+		cutoff.Reset(t.origin)
 	}
 	bound, last, since := tunnelIdle, int64(0), time.Now()
 	ticker := time.NewTicker(bound / 4)
