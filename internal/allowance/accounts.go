@@ -3,6 +3,7 @@ package allowance
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -311,19 +312,23 @@ func (b *Accounts) giveBack() {
 
 // Wrap returns a connection that is counted on an account. Its methods fail with ErrSpent when the account has nothing left. Near
 // the limit, Wrap reserves the bytes that the connection may receive. It returns the connection unchanged if the account never had a
-// limit.
-func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
+// limit. A connection that cannot be counted is an error, and closed.
+func (b *Accounts) Wrap(c net.Conn, name string) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
+	if a == nil {
+		return c, nil
+	}
 	tcp, ok := c.(tcpConn)
-	if a == nil || !ok {
-		return c
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("connections of this kind (%T) cannot be counted: a link with a data limit does not carry them", c)
 	}
 	counted := &conn{tcpConn: tcp, accounts: b, account: a, closed: make(chan struct{})}
 	a.join(counted)
 	b.tell(a)
-	return counted
+	return counted, nil
 }
 
 // Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves the size to the kernel.

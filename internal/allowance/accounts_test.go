@@ -136,7 +136,27 @@ func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 		<-done
 	})
 	_ = c.SetReadDeadline(time.Now().Add(limit))
-	return b.Wrap(c, "lte")
+	counted, err := b.Wrap(c, "lte")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return counted
+}
+
+// TestUncounted: a connection that cannot be counted is refused, unless its account has no limit.
+func TestUncounted(t *testing.T) {
+	b := &Accounts{accounts: map[string]*account{}, kick: make(chan struct{}, 1)}
+	near, far := net.Pipe()
+	if c, err := b.Wrap(near, "lte"); c != near || err != nil {
+		t.Error(c, err)
+	}
+	b.Set(map[string]Limit{"lte": {Month: 1 << 30}})
+	if c, err := b.Wrap(near, "lte"); c != nil || err == nil {
+		t.Error("it passes")
+	}
+	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+		t.Error("it is not closed:", err)
+	}
 }
 
 // counted returns how many bytes are charged for n body bytes.

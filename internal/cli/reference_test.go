@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,8 +52,16 @@ func TestReference(t *testing.T) {
 		for line := range strings.Lines(tables) {
 			example.WriteString(strings.TrimPrefix(line, "# "))
 		}
-		if c, err := config.Parse(example.String()); err != nil || len(c.Link) != 2 || c.Link["office"].Upstream() == nil {
+		c, err := config.Parse(example.String())
+		if err != nil || len(c.Link) != 2 || c.Link["office"].Upstream() == nil {
 			t.Errorf("the example of a table: %+v, %v", c.Link, err)
+		}
+		for f := range reflect.TypeFor[config.Link]().Fields() {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(c.Link)), func(l config.Link) bool {
+				return !reflect.ValueOf(l).FieldByIndex(f.Index).IsZero()
+			}) {
+				t.Errorf("the example lacks [link.NAME] %s", f.Tag.Get("toml"))
+			}
 		}
 	})
 	t.Run("exit codes", func(t *testing.T) {

@@ -16,6 +16,12 @@ func PrivateNetworks() []netip.Prefix { return slices.Clone(privatePrefixes) }
 // private reports whether a belongs to a network that is a different one in each place where it is used.
 func private(a netip.Addr) bool { return within(privatePrefixes, a) }
 
+// inward reports whether a does not belong to the internet, but to a private network or to one with a special purpose, which some
+// networks use inside.
+func inward(a netip.Addr) bool {
+	return private(a) || within(specialPrefixes, a) && !within(reachablePrefixes, a)
+}
+
 // denied reports whether requests of others must not go to a: the host itself, neighbours of its links by link-local address,
 // multicast groups, and the addresses at which clouds give their machines credentials.
 func denied(a netip.Addr) bool { return within(deniedPrefixes, a) }
@@ -47,6 +53,31 @@ var deniedPrefixes = prefixes(
 	"192.0.0.192/32",         // Oracle, formerly
 	"100.100.100.200/32",     // Alibaba
 	"fd00:42::42/128",        // Scaleway
+)
+
+// specialPrefixes are the rest of IANA's registries of special-purpose addresses (RFC 6890) that is not globally reachable. Networks
+// that carry IPv4 addresses are judged by those, see meanings.
+var specialPrefixes = prefixes(
+	"192.0.0.0/24",                                      // IETF protocols (RFC 6890)
+	"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", // documentation (RFC 5737)
+	"192.88.99.0/24", // relays of 6to4, until they were deprecated (RFC 7526)
+	"198.18.0.0/15",  // benchmarks (RFC 2544)
+	"240.0.0.0/4",    // reserved (RFC 1112)
+
+	"100::/64", "100:0:0:1::/64", // discarded (RFC 6666), dummy (RFC 9780)
+	"2001::/23",                  // IETF protocols (RFC 2928)
+	"2001:db8::/32", "3fff::/20", // documentation (RFC 3849, RFC 9637)
+	"5f00::/16", // segment routing (RFC 9602)
+)
+
+// reachablePrefixes are parts of specialPrefixes that are globally reachable.
+var reachablePrefixes = prefixes(
+	"192.0.0.9/32", "192.0.0.10/32", // anycast for port control and TURN (RFC 7723, RFC 8155)
+	"2001:1::1/128", "2001:1::2/128", "2001:1::3/128", // the same, and service registration (RFC 9665)
+	"2001:3::/32",                  // AMT (RFC 7450)
+	"2001:4:112::/48",              // AS112 (RFC 7535)
+	"2001:20::/28", "2001:30::/28", // ORCHIDv2 (RFC 7343), drones (RFC 9374)
+	"2001::/32", // Teredo: judged by the addresses that it carries
 )
 
 func prefixes(all ...string) []netip.Prefix {
@@ -81,7 +112,7 @@ func Public(host string) bool {
 	if err != nil {
 		return publicName(host)
 	}
-	return !slices.ContainsFunc(meanings(a.Unmap(), netip.Prefix{}), func(a netip.Addr) bool { return denied(a) || private(a) })
+	return !slices.ContainsFunc(meanings(a.Unmap(), netip.Prefix{}), func(a netip.Addr) bool { return denied(a) || inward(a) })
 }
 
 // Networks whose addresses carry an IPv4 address that a router unwraps.

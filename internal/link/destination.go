@@ -11,7 +11,7 @@ import (
 var (
 	// ErrDenied says that requests may not go to an address, over any link.
 	ErrDenied = errors.New("the address is not allowed as a destination")
-	// ErrRebound says that a public name resolved to a private address. It wraps ErrDenied.
+	// ErrRebound says that a public name resolved to an address that is not on the internet. It wraps ErrDenied.
 	ErrRebound = fmt.Errorf("%w: a public host name resolves to a private address", ErrDenied)
 	// ErrOffLink says that an address belongs to another interface: only that one leads there.
 	ErrOffLink = errors.New("the address belongs to another interface")
@@ -27,7 +27,7 @@ const loopback = "lo"
 // through a proxy, and allows all others.
 type Destinations struct {
 	Allow       []netip.Prefix            // exceptions to the denied networks; own listeners stay denied
-	DenyPrivate bool                      // also deny private networks
+	DenyPrivate bool                      // also deny networks that are private or have a special purpose
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
 	Router Router                 // the system's own routes; nil = unknown
@@ -65,7 +65,7 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 		}
 		// The network chose the prefix: private addresses behind it are the network's own (RFC 6052 section 3.1).
 		if l.NAT64.IsValid() && l.NAT64.Contains(addr) {
-			if a := fromNAT64(l.NAT64, addr); private(a) && !d.excepted(a) {
+			if a := fromNAT64(l.NAT64, addr); inward(a) && !d.excepted(a) {
 				return l, ErrDenied
 			}
 		}
@@ -93,9 +93,9 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 		}
 	}
 	switch {
-	case denied(a), hop.Local, d.DenyPrivate && private(a):
+	case denied(a), hop.Local, d.DenyPrivate && inward(a):
 		return ErrDenied
-	case publicName(name) && private(a):
+	case publicName(name) && inward(a) && !hostsFileSays(name, a): // no stranger writes that file
 		return ErrRebound
 	}
 	return nil

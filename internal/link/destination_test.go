@@ -65,8 +65,38 @@ func TestDestinations(t *testing.T) {
 		for _, a := range []string{"10.0.0.1", "172.31.0.1", "192.168.0.1", "100.64.0.1", "fc00::1", "fd12::1", "fec0::1", "64:ff9b::a00:1", "2002:c0a8:1::1"} {
 			check(closed, a, ErrDenied)
 		}
-		for _, a := range []string{"192.0.2.1", "172.32.0.1", "2001:db8::1"} {
+		for _, a := range []string{"172.32.0.1", "93.184.215.14", "2606:4700::1"} {
 			check(closed, a, nil)
+		}
+	})
+	t.Run("R183 IANA's special-purpose networks, except what is globally reachable", func(t *testing.T) {
+		closed := &Destinations{DenyPrivate: true}
+		for _, a := range []string{
+			"192.0.0.1", "192.0.0.8", "192.0.0.170", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.19.255.254", "198.51.100.1", "203.0.113.1",
+			"240.0.0.1", "254.1.2.3", "100::1", "100:0:0:1::1", "2001:2::1", "2001:10::1", "2001:db8::1", "3fff::1", "5f00::1",
+			"::ffff:198.18.0.1", "64:ff9b::c612:1", "2002:c612:1::1", "2001:1::4",
+		} {
+			check(closed, a, ErrDenied)
+			if _, err := d.Check(Link{}, "www.example.com", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); !errors.Is(err, ErrRebound) {
+				t.Errorf("a public name may lead to %s: %v", a, err)
+			}
+			if Public(a) {
+				t.Errorf("%s is public", a)
+			}
+			check(d, a, nil)
+		}
+		for _, a := range []string{
+			"192.0.0.9", "192.0.0.10", "192.31.196.1", "192.52.193.1", "192.175.48.1", "198.17.255.255", "198.20.0.1", "223.255.255.255",
+			"2001:1::1", "2001:1::2", "2001:3::1", "2001:4:112::1", "2001:20::1", "2001:30::1", "2001:200::1", "2620:4f:8000::1",
+			"2001:0:5db8:d70e::a247:28f1", "64:ff9b::5db8:d70e", "64:ff9b:1::5db8:d70e", "2002:5db8:d70e::1",
+		} {
+			check(closed, a, nil)
+			if _, err := d.Check(Link{}, "www.example.com", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); err != nil {
+				t.Errorf("%s: %v", a, err)
+			}
+			if !Public(a) {
+				t.Errorf("%s is not public", a)
+			}
 		}
 	})
 	t.Run("R184 what is on a link is reached over that link", func(t *testing.T) {
@@ -101,7 +131,7 @@ func TestRebinding(t *testing.T) {
 		{"example.com", "::ffff:192.168.1.1", ErrRebound},
 		{"example.com", "64:ff9b::c0a8:101", ErrRebound},
 		{"example.com", "127.0.0.1", ErrDenied},
-		{"evil-local.example", "192.168.1.1", ErrRebound},
+		{"evil-local.example.com", "192.168.1.1", ErrRebound},
 		{"notlocal", "192.168.1.1", nil},
 		{"router", "192.168.1.1", nil},
 		{"nas.local", "192.168.1.1", nil},
@@ -113,7 +143,7 @@ func TestRebinding(t *testing.T) {
 		{"", "192.168.1.1", nil}, // the address itself
 		{"example.com", "192.168.7.1", nil},
 		{"example.com", "93.184.215.14", nil},
-		{"example.com", "2001:db8::1", nil},
+		{"example.com", "2606:4700::1", nil},
 	} {
 		t.Run("R183 "+c.name+" at "+c.addr, func(t *testing.T) {
 			_, err := d.Check(Link{Name: "w0"}, c.name, netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))

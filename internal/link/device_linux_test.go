@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -243,7 +244,7 @@ func TestSystemFiles(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(content), 0o644))
 		must(t, unix.Mount(file, name, "", unix.MS_BIND, ""))
 	}
-	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here here.test\n")
+	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here here.test\n10.9.9.9 git.example.com\n")
 	over("/etc/resolv.conf", "search corp.test\noptions ndots:3\nnameserver "+origin4+"\n")
 	ls := current(t, nil, "a0", "b0")
 	r := &Resolver{Binder: Device{}, files: []string{"/etc/resolv.conf"}}
@@ -273,6 +274,19 @@ func TestSystemFiles(t *testing.T) {
 		}
 		if n := len(dns.asks()); n != before {
 			t.Errorf("asked %v", dns.asks()[before:])
+		}
+	})
+	t.Run("R183 a public name that the hosts file points to a private address", func(t *testing.T) {
+		var d Destinations
+		for addr, want := range map[string]error{"10.9.9.9": nil, "10.9.9.8": ErrRebound} {
+			to := netip.AddrPortFrom(netip.MustParseAddr(addr), 80)
+			if _, err := d.Check(ls[1], "git.example.com", to); !errors.Is(err, want) || (want == nil) != (err == nil) {
+				t.Errorf("%s: %v, want %v", addr, err, want)
+			}
+		}
+		closed := Destinations{DenyPrivate: true}
+		if _, err := closed.Check(ls[1], "git.example.com", netip.MustParseAddrPort("10.9.9.9:80")); !errors.Is(err, ErrDenied) {
+			t.Error(err)
 		}
 	})
 }

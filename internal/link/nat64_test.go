@@ -45,10 +45,10 @@ func TestDialNAT64(t *testing.T) {
 		link       Link
 		host, want string
 	}{
-		"IPv6 only":       {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "192.0.2.1", "[2001:db8:64::c000:201]:80"},
-		"both families":   {Link{Addrs: []netip.Addr{six, four}, NAT64: prefix}, "192.0.2.1", "192.0.2.1:80"},
+		"IPv6 only":       {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "93.184.215.14", "[2001:db8:64::5db8:d70e]:80"},
+		"both families":   {Link{Addrs: []netip.Addr{six, four}, NAT64: prefix}, "93.184.215.14", "93.184.215.14:80"},
 		"an IPv6 address": {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "[2001:db8::9]", "[2001:db8::9]:80"},
-		"no prefix":       {Link{Addrs: []netip.Addr{six}}, "192.0.2.1", ""},
+		"no prefix":       {Link{Addrs: []netip.Addr{six}}, "93.184.215.14", ""},
 		"denied":          {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "169.254.169.254", ""},
 		"private":         {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "10.1.2.3", ""},
 		"private, hidden": {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "[2001:db8:64::a01:203]", ""},

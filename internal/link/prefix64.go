@@ -57,7 +57,7 @@ func needsNAT64(l Link) bool {
 func mayHide(a netip.Addr) bool {
 	return hasUnused(a) && slices.ContainsFunc(nat64Lengths, func(bits int) bool {
 		v4 := fromNAT64(netip.PrefixFrom(a, bits), a)
-		return v4.As4()[0] != 0 && (denied(v4) || private(v4))
+		return v4.As4()[0] != 0 && (denied(v4) || inward(v4))
 	})
 }
 

@@ -83,31 +83,31 @@ func sixOnly(t *testing.T, prefix string, four map[string]string) (*dnsServer, L
 
 func TestPrefixIsAsked(t *testing.T) {
 	names := map[string]string{
-		"a.test.": "192.0.2.1", "rebind.example.": "10.1.2.3", "six.example.": "2001:db8:9::9", "hidden.example.": "2001:db8:64::a01:203",
-		"plain.example.": "2001:db8:9::cb00:7109",
+		"a.test.": "93.184.215.14", "rebind.example.com.": "10.1.2.3", "six.example.com.": "2a0a:9::9", "hidden.example.com.": "2a0a:64::a01:203",
+		"plain.example.com.": "2a0a:9::cb00:7109",
 	}
-	const six = "2001:db8:64::/96"
+	const six = "2a0a:64::/96"
 	for name, tt := range map[string]struct {
 		prefix, host, want string
 		asked              int // questions for the prefix
 		denied             bool
 	}{
-		"literal":                    {six, "192.0.2.1", "2001:db8:64::c000:201", 1, false},
-		"name with A only":           {six, "a.test", "2001:db8:64::c000:201", 1, false},
-		"name with AAAA":             {six, "six.example", "2001:db8:9::9", 0, false},
-		"IPv6 literal":               {six, "2001:db8:9::9", "2001:db8:9::9", 0, false},
-		"no NAT64":                   {"", "192.0.2.1", "", 1, false},
+		"literal":                    {six, "93.184.215.14", "2a0a:64::5db8:d70e", 1, false},
+		"name with A only":           {six, "a.test", "2a0a:64::5db8:d70e", 1, false},
+		"name with AAAA":             {six, "six.example.com", "2a0a:9::9", 0, false},
+		"IPv6 literal":               {six, "2a0a:9::9", "2a0a:9::9", 0, false},
+		"no NAT64":                   {"", "93.184.215.14", "", 1, false},
 		"no NAT64, name":             {"", "a.test", "", 1, false},
 		"private literal":            {six, "10.1.2.3", "", 1, true},
 		"metadata":                   {six, "169.254.169.254", "", 0, true},
-		"public name of private A":   {six, "rebind.example", "", 1, true},
-		"public name, DNS64 private": {six, "hidden.example", "", 1, true},
-		"IPv6 literal hides private": {six, "2001:db8:64::a01:203", "", 1, true},
-		"hides metadata":             {six, "2001:db8:64::a9fe:a9fe", "", 1, true},
-		"hides it from no NAT64":     {"", "2001:db8:64::a01:203", "2001:db8:64::a01:203", 1, false},
-		"may hide, no answer":        {"fail", "2001:db8:64::a01:203", "", 1, false},
-		"hides metadata at /32":      {"2001:db8::/32", "2001:db8:a9fe:a9fe::", "", 1, true},
-		"hostile prefix":             {"fd00:ec2::/96", "192.0.2.1", "", 1, false},
+		"public name of private A":   {six, "rebind.example.com", "", 1, true},
+		"public name, DNS64 private": {six, "hidden.example.com", "", 1, true},
+		"IPv6 literal hides private": {six, "2a0a:64::a01:203", "", 1, true},
+		"hides metadata":             {six, "2a0a:64::a9fe:a9fe", "", 1, true},
+		"hides it from no NAT64":     {"", "2a0a:64::a01:203", "2a0a:64::a01:203", 1, false},
+		"may hide, no answer":        {"fail", "2a0a:64::a01:203", "", 1, false},
+		"hides metadata at /32":      {"2a0a:db8::/32", "2a0a:db8:a9fe:a9fe::", "", 1, true},
+		"hostile prefix":             {"fd00:ec2::/96", "93.184.215.14", "", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, l := sixOnly(t, tt.prefix, names)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -44,19 +45,22 @@ func (r *Rates) Set(limits map[string]int64) {
 // limitedRead returns the size of the largest read at n bytes per second: bytes must arrive often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
-// Limit applies the named link's limit to a connection. It returns connections other than TCP, and those of a link without a
-// limit, unchanged.
-func (r *Rates) Limit(c net.Conn, name string) net.Conn {
+// Limit applies the named link's limit to a connection. It returns those of a link without a limit unchanged. A connection that
+// cannot be limited is an error, and closed.
+func (r *Rates) Limit(c net.Conn, name string) (net.Conn, error) {
+	r.mu.Lock()
+	l := r.limiters[name]
+	free := l == nil || l.Limit() == rate.Inf
+	r.mu.Unlock()
+	if free {
+		return c, nil
+	}
 	tcp, ok := c.(tcpConn)
 	if !ok {
-		return c
+		c.Close()
+		return nil, fmt.Errorf("max_rate does not apply to connections of this kind (%T): remove it from the configuration of the link", c)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if l := r.limiters[name]; l != nil && l.Limit() != rate.Inf {
-		return &limitedConn{tcpConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}
-	}
-	return c
+	return &limitedConn{tcpConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}, nil
 }
 
 // tcpConn lists the methods of a TCP connection that other packages use.

@@ -65,8 +65,20 @@ func TestNoRate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := new(net.TCPConn); r.Limit(c, "lte") != net.Conn(c) {
+	tcp := net.Conn(new(net.TCPConn))
+	if c, err := r.Limit(tcp, "lte"); c != tcp || err != nil {
 		t.Error("a link without a limit has slower connections")
+	}
+	near, far := net.Pipe()
+	if c, err := r.Limit(near, "lte"); c != near || err != nil {
+		t.Error(c, err)
+	}
+	r.Set(map[string]int64{"lte": 1e6})
+	if c, err := r.Limit(near, "lte"); c != nil || err == nil {
+		t.Error("a connection that cannot be limited passes")
+	}
+	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+		t.Error("it is not closed:", err)
 	}
 }
 
@@ -115,7 +127,10 @@ func TestLimitedConn(t *testing.T) {
 	}
 	var r Rates
 	r.Set(map[string]int64{"lte": 1e6})
-	c := r.Limit(raw, "lte")
+	c, err := r.Limit(raw, "lte")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer c.Close()
 	if _, ok := c.(interface{ CloseWrite() error }); !ok {
 		t.Error("it cannot be closed by half")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,16 @@ func inFile(ctx context.Context, f family, name string) (addrs []netip.Addr, kno
 	return addrs, err == nil || other
 }
 
+// hostsFileSays reports whether /etc/hosts has an address for a name.
+func hostsFileSays(name string, a netip.Addr) bool {
+	f := v4
+	if a.Is6() {
+		f = v6
+	}
+	addrs, _ := inFile(context.Background(), f, strings.ToLower(name))
+	return slices.Contains(addrs, a)
+}
+
 var errNoServers = errors.New("no DNS server is asked")
 
 // noServers knows the names in /etc/hosts only.
@@ -38,6 +49,9 @@ func (r *Resolver) searched(name string) []string {
 	files := r.files
 	if files == nil {
 		files = systemFiles
+	}
+	if len(files) == 0 {
+		return []string{name}
 	}
 	domains, ndots := parseSearch(readConf(files[len(files)-1])) // programs read /etc/resolv.conf
 	if domains == nil {

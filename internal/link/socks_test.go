@@ -161,14 +161,14 @@ func TestSOCKS5Destinations(t *testing.T) {
 	s := sockstest.New(t, sockstest.Options{})
 	d := &Destinations{Own: func(to netip.AddrPort) bool { return to == netip.MustParseAddrPort("192.0.2.80:8080") }}
 	hosts := map[string][]netip.Addr{
-		"pinned.test":    ips("192.0.2.7"),
-		"blocked.test":   ips("0.0.0.0"),
-		"this.test":      ips("127.0.1.1"),
-		"either.test":    ips("127.0.0.1", "192.0.2.8"),
-		"me.test":        ips("192.0.2.80"),
-		"rebind.example": ips("10.1.2.3"),
-		"nas.lan":        ips("10.1.2.3"),
-		"beside.lan":     ips("10.2.0.9"),
+		"pinned.test":        ips("192.0.2.7"),
+		"blocked.test":       ips("0.0.0.0"),
+		"this.test":          ips("127.0.1.1"),
+		"either.test":        ips("127.0.0.1", "192.0.2.8"),
+		"me.test":            ips("192.0.2.80"),
+		"rebind.example.com": ips("10.1.2.3"),
+		"nas.lan":            ips("10.1.2.3"),
+		"beside.lan":         ips("10.2.0.9"),
 	}
 	p := office(s)
 	p.Check = d.Check
@@ -210,7 +210,7 @@ func TestSOCKS5Destinations(t *testing.T) {
 		"localhost:80": ErrDenied, "LOCALHOST.:80": ErrDenied, "a.localhost:80": ErrDenied, "ip6-localhost:80": ErrDenied, "localhost.localdomain:80": ErrDenied,
 		"metadata.google.internal:80": ErrDenied, "metadata:80": ErrDenied, "instance-data.ec2.internal:80": ErrDenied,
 		"127.1:80": ErrDenied, "2130706433:80": ErrDenied, "0x7f000001:80": ErrDenied, "0x7F.1:80": ErrDenied, "127.0.0.0x1:80": ErrDenied, "0177.0.0.01.:80": ErrDenied, "0x:80": ErrDenied,
-		"blocked.test:80": ErrDenied, "this.test:80": ErrDenied, "me.test:8080": ErrDenied, "rebind.example:80": ErrRebound,
+		"blocked.test:80": ErrDenied, "this.test:80": ErrDenied, "me.test:8080": ErrDenied, "rebind.example.com:80": ErrRebound,
 		"10.2.0.9:80": ErrOffLink, "beside.lan:80": ErrOffLink,
 	}
 	for addr, want := range denied {

@@ -38,12 +38,13 @@ func TestDialerNearTheLimit(t *testing.T) {
 		if n := d.Buffer(l); n == 0 {
 			t.Errorf("%+v: the kernel sizes the buffer", l)
 		}
-		if o.bounded(c, l) == c {
-			t.Errorf("%+v: a connection is not counted", l)
+		if counted, err := o.bounded(c, l); counted == c || err != nil {
+			t.Errorf("%+v: a connection is not counted, %v", l, err)
 		}
 	}
-	if l := (link.Link{Name: "wlan0"}); d.Buffer(l) != 0 || o.bounded(c, l) != c {
-		t.Error("a link without a limit is bounded")
+	l := link.Link{Name: "wlan0"}
+	if same, err := o.bounded(c, l); d.Buffer(l) != 0 || same != c || err != nil {
+		t.Errorf("a link without a limit is bounded, %v", err)
 	}
 }
 

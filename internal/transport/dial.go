@@ -33,7 +33,9 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 		t.engine.Connected(p.link, addr, info.Origin.Addr())
 		t.placer.Connected(p.link.Name, info.RTT)
 	}
-	c = t.bounded(slot.Hold(c), p.link)
+	if c, err = t.bounded(slot.Hold(c), p.link); err != nil {
+		return nil, info, &link.DialError{Link: p.link.Name, Op: link.OpConnect, Err: err}
+	}
 	if !info.Local {
 		c = t.counted(c, p.link.Name)
 	}
@@ -48,10 +50,14 @@ func (t *Transport) slot(name, addr string) (link.Slot, error) {
 	)
 }
 
-// bounded applies the limits of a link to a connection.
-func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
+// bounded applies the limits of a link to a connection. A connection that they do not apply to is an error, and closed.
+func (t *Transport) bounded(c net.Conn, l link.Link) (net.Conn, error) {
 	cfg := t.live.Load()
-	return t.monthAccounts.Wrap(t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name)), account(cfg, l))
+	c, err := t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name))
+	if err != nil {
+		return nil, err
+	}
+	return t.monthAccounts.Wrap(c, account(cfg, l))
 }
 
 // Revalidate implements link.Revalidator.

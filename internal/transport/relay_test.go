@@ -22,7 +22,7 @@ func TestRelays(t *testing.T) {
 	cfg.Relay.Except = []string{"shop.example", "203.0.113.7"}
 	tr.live.Store(&cfg)
 	for addr, want := range map[string]bool{
-		"example.com:443": true, "workshop.example:443": true, "93.184.215.14:22": true,
+		"example.com:443": true, "workshop.example.com:443": true, "93.184.215.14:22": true,
 		"example.com:25": false, "10.1.2.3:443": false, "[::1]:443": false, "169.254.169.254:80": false, "printer:443": false, "nas.local:443": false,
 		"shop.example:443": false, "a.Shop.example.:443": false, "203.0.113.7:443": false, "www.netflix.com:443": false, "no port": false,
 	} {

@@ -10,7 +10,7 @@ import (
 // upstreams returns the links through an upstream proxy.
 func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	for _, name := range cfg.Upstreams() {
-		c := cfg.Link[name]
+		c := cfg.LinkOf(name)
 		u := c.Upstream()
 		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked, Network: name + " " + u.Host}
 		if c.Metered != nil {

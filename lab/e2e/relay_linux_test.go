@@ -19,7 +19,7 @@ const (
 	relayPort = 8450
 	socksAddr = "127.0.0.1:11080"
 	// relayedAddr is another address of the origin, since tunnels to private networks do not go through the relay.
-	relayedAddr  = "198.51.100.7"
+	relayedAddr  = "45.76.1.7"
 	relayMetrics = "127.0.0.1:9092"
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // NAT64Prefix is the prefix through which IPv6-only links reach IPv4 addresses; see StartNAT64 (RFC 6052).
-var NAT64Prefix = netip.MustParsePrefix("2001:db8:64::/96")
+var NAT64Prefix = netip.MustParsePrefix("2a0a:64::/96")
 
 const (
 	nat64Device = "nat64"

@@ -32,7 +32,7 @@ func TestParseContender(t *testing.T) {
 		"single:wifi":          curl + "--interface wifi {url}",
 		"get":                  "{binary} get {url} -q -o - --cacert {ca} --link {links}",
 		"mptcp":                "mptcpize run " + curl + "{url}",
-		"mptcp-proxy":          curl + "-x http://127.0.0.1:18080 --connect-to ::198.51.100.7: {url}",
+		"mptcp-proxy":          curl + "-x http://127.0.0.1:18080 --connect-to ::45.76.1.7: {url}",
 		"mine=get {url} {out}": "sh -c get {url} {out}",
 	} {
 		c, err := parseContender(text)

@@ -17,7 +17,7 @@ import (
 const (
 	lanesPort = 8450
 	// lanesOrigin is another address of the origin, since tunnels to private networks do not go through a relay.
-	lanesOrigin = "198.51.100.7"
+	lanesOrigin = "45.76.1.7"
 	// lanesWait bounds the wait for the relay, and for a lane over each link.
 	lanesWait = 10 * time.Second
 )
