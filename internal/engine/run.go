@@ -95,11 +95,14 @@ type start struct {
 // harm: the request can be made again.
 const pendingMost = 200 * time.Millisecond
 
+// waitingEvents is how many events may wait for a loop. They take 200 bytes each.
+const waitingEvents = 16
+
 // newRun starts a GET, or starts it again. o belongs to the run until its loop has ended.
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
-		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan work, 1),
+		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1), out: make(chan work, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
 		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
 		sound: transfer.Unknown,

@@ -66,9 +66,15 @@ func (x *exchange) reply(a *answer) {
 }
 
 func (x *exchange) copyBody(out *clientWriter, a *answer) error {
-	buf := x.p.buffers.Get().(*[]byte)
-	defer x.p.buffers.Put(buf)
-	n, err := io.CopyBuffer(out, a.Body, *buf) // by the body's WriteTo, if it has one
+	var n int64
+	var err error
+	if body, ok := a.Body.(io.WriterTo); ok { // a transfer's has memory of its own
+		n, err = body.WriteTo(out)
+	} else {
+		buf := x.p.buffers.Get().(*[]byte)
+		defer x.p.buffers.Put(buf)
+		n, err = io.CopyBuffer(out, a.Body, *buf)
+	}
 	if err == nil && a.ContentLength >= 0 && n != a.ContentLength {
 		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, a.ContentLength)
 	}
