@@ -226,7 +226,7 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 		}
 	}
 	m.spread(now)
-	m.client = consumption{since: now, ranLow: true}
+	m.client = consumption{since: now, ranLow: true, only: none}
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Offset()})
 }
 

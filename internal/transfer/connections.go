@@ -72,7 +72,7 @@ func (m *Machine) sampled(now time.Time, e Event) {
 		sum += m.links[i].rate.PerSecond(now)
 	}
 	rate := l.rate.PerSecond(now)
-	matters := !l.metered && rate >= leastShare*sum
+	matters := m.client.need == 0 && !l.metered && rate >= leastShare*sum
 	lasts := float64(m.led.End()-m.led.Offset()) > sum*worthTrying.Seconds()
 	l.parallel.Sample(now, e.Path.RTT, e.Path.Least, holes, l.got, rate, l.rate.Peak(), matters && lasts && l.pipelining != estimate.Broken)
 }

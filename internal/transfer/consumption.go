@@ -32,6 +32,8 @@ type consumption struct {
 	delivered int64     // bytes delivered in the period
 	ranLow    bool      // the window ran low in the period
 	need      int64     // bytes, as last reported; 0 = everything
+	pace      float64   // bytes per second in the last period
+	only      int8      // link that serves a slow client alone, see narrow; none = all serve
 
 	looked time.Time // when a need that may be too small was last checked
 	taken  int64     // bytes delivered since looked
@@ -67,6 +69,7 @@ func (m *Machine) measureClient(now time.Time) {
 		p.need = need
 		m.tellNeed()
 	}
+	p.pace = float64(p.delivered) / took.Seconds()
 	p.since, p.delivered, p.ranLow = now, 0, low
 }
 

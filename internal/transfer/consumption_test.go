@@ -2,8 +2,13 @@ package transfer
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // needs takes the needs that the machine reported since the last call.
@@ -121,5 +126,94 @@ func TestSlowClientIsServedInBursts(t *testing.T) {
 	s.handle(Event{Kind: Delivered, N: 1})
 	if n := len(s.asked); n == 0 {
 		t.Error("no request although half of the window is empty")
+	}
+}
+
+// slowOverTwo makes a transfer over two links to a client that has taken 100 kB/s for a while, so that one link serves it alone. It
+// returns the connections.
+func slowOverTwo(t *testing.T) (*script, []uint32) {
+	known := LinkConfig{Learned: estimate.Entry{Rate: 1e6}}
+	s, conns := running(t, Config{Reorder: mB, Links: []LinkConfig{known, known}}, 2, 1024*mB)
+	s.handle(Event{Kind: Granted, N: mB})
+	s.sched.piece = 64 * kB
+	s.fill()
+	for range 20 {
+		s.sip(10*kB, 100*ms)
+	}
+	if n := s.needs(); len(n) == 0 {
+		t.Fatal("the client is not slow")
+	}
+	s.handle(Event{Kind: Granted, N: leastNeed})
+	for range 60 { // it empties the rest of the larger window
+		s.sip(20*kB, 100*ms)
+	}
+	return s, conns
+}
+
+// sip lets the client take n bytes after some time, and delivers what is requested then.
+func (s *script) sip(n int64, after time.Duration) {
+	s.t.Helper()
+	s.advance(after)
+	s.handle(Event{Kind: Delivered, N: n})
+	s.fill()
+}
+
+// uses returns the links of the requests since the last call.
+func (s *script) uses() (links [2]int) {
+	for _, a := range s.pending {
+		if a.Kind == Fetch {
+			links[a.Link]++
+		}
+	}
+	s.pending = nil
+	return links
+}
+
+// TestSlowClientHasOneConnection: one link serves a client that leaves its window full, and connections that it does not need are
+// given back. When the window runs low or the link falls silent, both links serve it.
+func TestSlowClientHasOneConnection(t *testing.T) {
+	s, conns := slowOverTwo(t)
+	var kept []uint32
+	for _, a := range s.pending {
+		if a.Kind == Keep {
+			kept = append(kept, a.Conn)
+		}
+		if a.Kind == Open {
+			t.Errorf("a connection over link %d", a.Link)
+		}
+	}
+	if len(kept) != 1 || !slices.Contains(conns, kept[0]) {
+		t.Fatalf("of %v, %v were given back", conns, kept)
+	}
+	s.pending = nil
+	for range 50 {
+		s.sip(20*kB, 100*ms)
+	}
+	used := s.uses()
+	if (used[0] == 0) == (used[1] == 0) {
+		t.Fatalf("requests by link: %v", used)
+	}
+	only := int8(0)
+	if used[1] > 0 {
+		only = 1
+	}
+	if l := s.state().Links[1-only]; l.Spared != schedule.NoRoom || l.Usable {
+		t.Errorf("the other link is %+v", l)
+	}
+	s.link(only, health.Suspect)
+	s.sip(150*kB, 100*ms)
+	if used := s.uses(); used[1-only] == 0 {
+		t.Errorf("requests by link when link %d is a suspect: %v", only, used)
+	}
+	s.link(only, health.Up)
+
+	s, _ = slowOverTwo(t)
+	s.pending = nil
+	s.advance(10 * ms)
+	s.handle(Event{Kind: Delivered, N: s.state().Ready - 10*kB}) // it takes all that there is
+	for i, l := range s.state().Links {
+		if !l.Usable {
+			t.Errorf("link %d is not used although the window runs low", i)
+		}
 	}
 }

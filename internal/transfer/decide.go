@@ -28,6 +28,7 @@ func (m *Machine) decide(now time.Time, read bool) {
 		m.askFirst(now)
 		return
 	}
+	m.narrow(now)
 	m.widen(now)
 	var barred []int8 // links without a connection that can take a request now
 	for range 4 * (len(m.links) + 1) {
@@ -405,12 +406,12 @@ func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, o
 	return d, ok, time.Time{}
 }
 
-// restrict takes out of the view the links that the goal does without.
+// restrict takes out of the view the links that the goal or a slow client does without.
 func (m *Machine) restrict(now time.Time, v *schedule.View) (again time.Time) {
-	if m.cfg.Goal == nil {
-		return time.Time{}
+	if m.cfg.Goal != nil {
+		again = m.cfg.Goal.Spare(now, v)
 	}
-	again = m.cfg.Goal.Spare(now, v)
+	m.alone(v)
 	for i := range v.Links {
 		m.links[i].spared = v.Links[i].Spared
 	}

@@ -81,6 +81,7 @@ type link struct {
 	limited     bool // maxConns was found in this transfer
 	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
 	parallel    parallel.Controller
+	single      bool // one connection is enough for the client
 	yielding    yielding
 }
 
@@ -160,6 +161,9 @@ func (l *link) out() bool { return l.excluded || l.forbidden || l.resort }
 
 // conns returns how many connections the link may have: several if they bring more, or if one cannot be kept busy.
 func (l *link) conns() int {
+	if l.single {
+		return 1
+	}
 	n := max(1, l.parallel.N)
 	if l.pipelining == estimate.Broken {
 		n = max(n, 3)

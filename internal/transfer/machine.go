@@ -101,7 +101,7 @@ func New(cfg Config) *Machine {
 	if cfg.Initial > 0 && cfg.Initial < w.Len() {
 		w.End = w.Start + cfg.Initial
 	}
-	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links))}
+	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links)), client: consumption{only: none}}
 	m.led = segment.NewLedger(w, m.granted)
 	for i := range m.links {
 		m.links[i].init(i, cfg.Links[i])
