@@ -104,3 +104,16 @@ func (r *rig) count(prefix int64) {
 func objectOf(s *origintest.Server) partial.Object {
 	return partial.Object{URL: s.URL(), Place: s.URL(), Validator: `"v1"`, Mark: markOfObject(s.Object()), Size: s.Object().Size}
 }
+
+// stateOf is the path of the state of a .part.
+func (r *rig) stateOf(string) string { return r.claim() }
+
+// forget removes the state of a .part.
+func (r *rig) forget(string) { r.must(os.Remove(r.claim())) }
+
+// killed makes the claim of a .part that of a process which was killed in the middle of a write.
+func (r *rig) killed(string) {
+	r.edit(func(c map[string]any) { c["closed"] = false })
+	text, err := os.ReadFile(r.claim())
+	r.must(err, os.WriteFile(r.claim(), []byte(strings.Replace(string(text), "=", "+", 1)), 0o600))
+}

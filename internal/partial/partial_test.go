@@ -175,6 +175,17 @@ func TestFind(t *testing.T) {
 			r.write("foreign")
 			r.ageClaim(2 * powerSlack)
 		},
+		"another file with its inode after a power failure": func(r *rig) {
+			r.download(false)
+			r.edit(bootID(), "another")
+			r.sameInode("foreign")
+		},
+		"another file after a power failure": func(r *rig) {
+			r.download(false)
+			r.edit(bootID(), "another")
+			r.must(os.Rename(r.part, r.part+".old"))
+			r.write("foreign")
+		},
 		"restored to a time before the last sync": func(r *rig) {
 			r.download(false)
 			r.edit(bootID(), "another")

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -45,8 +46,9 @@ func (r *rig) plant(name string) {
 // sidecar is what another program may put beside a partial file.
 func (r *rig) sidecar(name string) {
 	r.Helper()
-	text := fmt.Sprintf("%-19d\n"+`{"format":2,"url":"http://origin.example/1","place":"http://origin.example:80/1","validator":"\"v1\"",`+
-		`"mark":"0b4d4c7b2ba4ba2a4d0b4b2b5b3d9d2c","size":%d,"synced":%d,"boot":""}`+"\n", size*9/10, size, size*9/10)
+	mark := sha256.Sum256([]byte("\"v1\"\n\n\n"))
+	text := fmt.Sprintf("%-19d\n"+`{"format":2,"url":"http://origin.example/gate/1","place":"http://origin.example:80/gate/1",`+
+		`"validator":"\"v1\"","mark":"%x","size":%d,"synced":%d,"boot":""}`+"\n", size*9/10, mark[:16], size, size*9/10)
 	r.must(os.WriteFile(r.file(name), []byte(text), 0o600))
 }
 
@@ -223,7 +225,7 @@ func TestDeliveringURL(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				q, stop := r.run()
-				gid, err := q.Add(Order{URLs: []string{"http://origin.example/none/1", "http://origin.example/gate/1"}, Out: "1"}, false, -1)
+				gid, err := q.Add(Order{URLs: []string{"http://origin.example/late/1", "http://origin.example/gate/1"}, Out: "1"}, false, -1)
 				r.must(err)
 				synctest.Wait()
 				_, err = q.Pause(gid)

@@ -23,7 +23,7 @@ import (
 const size = 100_000
 
 // origin is a Transport that generates answers, depending on the path: /N is an object, /gate/N one whose second half waits until
-// open is closed, /weak/N one that cannot be resumed, and /broken/N one that breaks off in the middle of the first answers.
+// open is closed, /late/N one that is not there before, /weak/N one that cannot be resumed, and /broken/N one that breaks off in the middle of the first answers.
 type origin struct {
 	open   chan struct{}
 	breaks atomic.Int64 // number of answers that still break off; negative = none
@@ -36,13 +36,22 @@ type origin struct {
 
 func newOrigin() *origin { return &origin{open: make(chan struct{}), running: map[string]bool{}} }
 
+func (o *origin) isOpen() bool {
+	select {
+	case <-o.open:
+		return true
+	default:
+		return false
+	}
+}
+
 // RoundTrip implements http.RoundTripper.
 func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	path := r.URL.Path
 	resp := &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Accept-Ranges": {"bytes"}}, Request: r}
 	from := int64(0)
 	switch {
-	case strings.HasPrefix(path, "/none"):
+	case strings.HasPrefix(path, "/none"), strings.HasPrefix(path, "/late") && !o.isOpen():
 		resp.StatusCode, resp.Body = 404, http.NoBody
 		return resp, nil
 	case !strings.HasPrefix(path, "/weak"):
