@@ -22,6 +22,10 @@ export class Stranger extends Error {}
 const bytes = text => new TextEncoder().encode(text);
 const hex = buffer => Array.from(new Uint8Array(buffer), b => b.toString(16).padStart(2, '0')).join('');
 
+// host is a name of this machine that browsers do not look up (RFC 6761). They send cookies when they open a WebSocket, those for
+// 127.0.0.1 whatever the port: nothing sets any for this name.
+const host = 'tributary.localhost';
+
 // proof returns what only a process that knows the secret can answer to a nonce.
 async function proof(secret, nonce) {
   const hash = hex(await crypto.subtle.digest('SHA-256', bytes(secret)));
@@ -33,7 +37,7 @@ async function proof(secret, nonce) {
 // the port while the daemon does not run. So tokens, cookies and URLs are sent only over a connection whose other end has proved
 // itself: a process that takes the port later is not at the end of this connection.
 async function dial(port, secret, ended = () => {}) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/jsonrpc`);
+  const socket = new WebSocket(`ws://${host}:${port}/jsonrpc`);
   const waiting = new Map();
   let last = 0;
   const end = () => {

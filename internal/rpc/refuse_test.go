@@ -70,6 +70,7 @@ func TestCallers(t *testing.T) {
 	}{
 		{"a program", "POST", stat, nil, 200},
 		{"by another name of this machine", "POST", stat, []string{"Host: localhost:" + port}, 200},
+		{"by the name for our extension", "POST", stat, []string{"Host: tributary.localhost:" + port}, 200},
 		{"an extension", "POST", stat, []string{"Origin: " + extension, "Sec-Fetch-Site: none"}, 200},
 		{"one of Firefox", "POST", stat, []string{"Origin: moz-extension://8d5c9d0a-8f3f-4d6e-9a5c-0a1b2c3d4e5f"}, 200},
 		{"a listed page", "POST", stat, []string{"Origin: " + listed, "Sec-Fetch-Site: cross-site"}, 200},
@@ -87,6 +88,7 @@ func TestCallers(t *testing.T) {
 		{"an image, script or frame in a page", "GET", get, []string{"Sec-Fetch-Site: cross-site"}, 403},
 		{"the same, of this machine", "GET", get, []string{"Sec-Fetch-Site: same-site"}, 403},
 		{"JSONP", "GET", get + "&jsoncallback=f", nil, 400},
+		{"a name below localhost", "POST", stat, []string{"Host: evil.localhost:" + port}, 403},
 		{"DNS rebinding", "POST", stat, []string{"Host: evil.example:" + port}, 403},
 		{"DNS rebinding, with the origin to it", "POST", stat, []string{"Host: evil.example:" + port, "Origin: http://evil.example:" + port}, 403},
 		{"an extension by a foreign name", "POST", stat, []string{"Host: evil.example", "Origin: " + extension}, 403},

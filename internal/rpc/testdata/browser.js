@@ -5,6 +5,7 @@ const Socket = globalThis.WebSocket;
 let dialed = 0;
 globalThis.WebSocket = class extends Socket {
   constructor(url) {
+    url = url.replace('tributary.localhost', '127.0.0.1'); // node asks the system's resolver for it
     if (dialed++ > 0 && scenario.later) url = url.replace(/:\d+/, `:${scenario.later}`); // another process has taken the port
     super(url, { headers: { origin: scenario.origin } });
   }
