@@ -26,13 +26,15 @@ var rules = map[string]rule{
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
 		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/doctor", "internal/engine", "internal/gateway", "internal/get",
-		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/partial", "internal/peer", "internal/proxy",
+		"internal/inbound", "internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/partial",
+		"internal/peer", "internal/proxy",
 		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
 	// Like every other user of a Transport, neither knows how it divides.
-	"internal/proxy":     {imports: []string{"internal/crowd", "internal/cutoff", "internal/fault", "internal/intercept", "internal/transport"}},
+	"internal/inbound":   {imports: []string{"internal/peer"}},
+	"internal/proxy":     {imports: []string{"internal/crowd", "internal/cutoff", "internal/fault", "internal/inbound", "internal/intercept", "internal/transport"}},
 	"internal/intercept": {imports: []string{"internal/statefile"}},
-	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
+	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/inbound", "internal/statefile", "internal/transport", "pkg/byterange"}},
 	"internal/chain":     {imports: []string{"internal/transport"}},
 	"internal/get":       {imports: []string{"internal/chain", "internal/fault", "pkg/byterange", "internal/partial", "internal/transport"}},
 	"internal/partial":   {imports: []string{"internal/statefile"}},

@@ -285,7 +285,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
-	servers := []*http.Server{front}
+	servers := []*http.Server{front.Server}
 	if adminLn != nil {
 		parts.Go(func() { d.live.Run(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
 		pages := admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, ln.Addr())
@@ -298,7 +298,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	if gatewayLn != nil {
 		objects := gateway.NewServer(d.gateway)
 		parts.Go(func() { failed <- objects.Serve(gatewayLn) })
-		servers = append(servers, objects)
+		servers = append(servers, objects.Server)
 	}
 	if socksLn != nil {
 		socks := proxy.NewSOCKS(d.proxy)

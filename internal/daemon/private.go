@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/intercept"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/proxy"
@@ -35,7 +36,7 @@ type Private struct {
 
 	d      *Daemon
 	ln     net.Listener
-	front  *http.Server
+	front  *inbound.Server
 	served chan struct{} // closed when front has stopped serving; nil = it never started
 	unlink func()
 }

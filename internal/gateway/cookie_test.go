@@ -22,7 +22,7 @@ func TestCookiesOfAChain(t *testing.T) {
 				sends(r.URL.Path)(w, r)
 			}
 		},
-		"cdn.example:443": func(w http.ResponseWriter, r *http.Request) { says("cookies: " + r.Header.Get("Cookie"))(w, r) },
+		"cdn.example:443": func(w http.ResponseWriter, r *http.Request) { says("cookies: "+r.Header.Get("Cookie"))(w, r) },
 	}}
 	addr := serve(t, w, "files.example")
 	for _, c := range []struct{ name, path, want string }{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -104,7 +105,7 @@ func (g *Gateway) cutToken(path string) (rest string, by *grant) {
 }
 
 // NewServer returns the HTTP/1 server for g. It limits slow requests, but not the duration of downloads.
-func NewServer(g *Gateway) *http.Server {
+func NewServer(g *Gateway) *inbound.Server {
 	s := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: headerTime,
@@ -117,7 +118,7 @@ func NewServer(g *Gateway) *http.Server {
 	s.Protocols.SetHTTP1(true)
 	clients := &crowd.Crowd{Limits: limits, Named: append([]uint32{0, uint32(os.Getuid())}, g.Users...)}
 	clients.Guard(s, g.Owner, g.welcome)
-	return s
+	return inbound.NewServer(s)
 }
 
 // welcome reports whether a user may use the gateway. Loopback does not authenticate users (R185).

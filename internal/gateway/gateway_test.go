@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -355,4 +358,31 @@ func TestCredentialsAreDropped(t *testing.T) {
 			t.Errorf("request %d: %v", i, r.Header)
 		}
 	}
+}
+
+// TestClientsThatSendNoMore: a path keeps its bytes, and a client that sends no more gets the whole answer.
+func TestClientsThatSendNoMore(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("Linux only")
+	}
+	w := &world{servers: map[string]http.HandlerFunc{
+		"files.example:443": func(w http.ResponseWriter, r *http.Request) { says(r.RequestURI+strings.Repeat("x", 1<<20))(w, r) },
+	}}
+	t.Run("R241 and a bare percent sign, R239", func(t *testing.T) {
+		nc, err := net.Dial("tcp", serve(t, w, "files.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if _, err := io.WriteString(nc, "GET /https/files.example/100% HTTP/1.1\r\nHost: "+nc.RemoteAddr().String()+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(nc)
+		if err != nil || len(b) < 1<<20 || !strings.Contains(string(b), "\n/100%xxx") {
+			t.Errorf("%d bytes, %v: %.300q", len(b), err, b)
+		}
+	})
 }

@@ -24,7 +24,7 @@ func TestToken(t *testing.T) {
 	}
 	g := New(Config{Transport: w, Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewUnstartedServer(nil)
-	s.Config = NewServer(g)
+	s.Config = NewServer(g).Server
 	s.Start()
 	defer s.Close()
 	get := func(path string) (int, string) {
@@ -94,7 +94,7 @@ func TestNewToken(t *testing.T) {
 	g := New(Config{Transport: w, Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
 	g.SetToken(old)
 	s := httptest.NewUnstartedServer(nil)
-	s.Config = NewServer(g)
+	s.Config = NewServer(g).Server
 	s.Start()
 	defer s.Close()
 	type result struct {

@@ -19,6 +19,12 @@ func Owner(local, remote netip.AddrPort) (uid uint32, err error) {
 	return s.uid, nil
 }
 
+// Abandoned reports whether no process holds the other end of a TCP connection any more. false = one does, or it is not known.
+func Abandoned(local, remote netip.AddrPort) bool {
+	s, err := diagnose(unmap(remote), unmap(local))
+	return err == nil && s.inode == 0
+}
+
 // find returns the socket at the other end, which a process holds.
 func find(local, remote netip.AddrPort) (socket, error) {
 	local, remote = unmap(local), unmap(remote)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -92,21 +93,30 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 		return
 	}
 	defer x.p.tunnels.remove(t)
-	client, buffered, err := x.rc.Hijack()
+	client, early, err := x.hijack()
 	if err != nil {
 		_ = origin.Close()
 		panic(http.ErrAbortHandler)
 	}
-	setKeepAlive(client)
-	// The client may have sent bytes of the tunnel right after its request (R71).
-	early := make([]byte, buffered.Reader.Buffered())
-	_, _ = io.ReadFull(buffered, early) // from memory
 	if _, err := client.Write(head); err != nil {
 		_ = origin.Close()
 		_ = client.Close()
 		return
 	}
 	x.p.runTunnel(t, client, early)
+}
+
+// hijack takes the client's connection from the server. early are the bytes that the client sent right after its request (R71).
+func (x *exchange) hijack() (client net.Conn, early []byte, err error) {
+	client, buffered, err := x.rc.Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early = make([]byte, buffered.Reader.Buffered())
+	_, _ = io.ReadFull(buffered, early) // from memory
+	client, unread := inbound.Unwrap(client)
+	setKeepAlive(client)
+	return client, append(early, unread...), nil
 }
 
 // runTunnel copies until a tunnel has ended.

@@ -14,13 +14,14 @@ import (
 
 	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/cutoff"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/intercept"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // openedTunnels serves the requests in opened tunnels, over HTTP/1.1 and HTTP/2.
 type openedTunnels struct {
-	server   *http.Server
+	server   *inbound.Server
 	requests handoff
 	serving  sync.WaitGroup
 }
@@ -65,14 +66,11 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 		return
 	}
 	defer x.p.tunnels.remove(t)
-	client, buffered, err := x.rc.Hijack()
+	client, early, err := x.hijack()
 	if err != nil {
 		drop()
 		panic(http.ErrAbortHandler)
 	}
-	setKeepAlive(client)
-	early := make([]byte, buffered.Reader.Buffered())
-	_, _ = io.ReadFull(buffered, early) // from memory
 	stop := context.AfterFunc(t.cut, func() {
 		_ = client.Close()
 		drop()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/cutoff"
+	"github.com/tributary-http/tributary/internal/inbound"
 )
 
 // Limits on the requests of clients (R12, R64, R189).
@@ -20,7 +21,7 @@ const (
 // NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a download
 // takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down; p.Shutdown ends the
 // tunnels, which the server does not track.
-func NewServer(p *Proxy) *http.Server {
+func NewServer(p *Proxy) *inbound.Server {
 	s := &http.Server{
 		Handler:           p,
 		ReadHeaderTimeout: headerTime,
@@ -34,7 +35,7 @@ func NewServer(p *Proxy) *http.Server {
 	}
 	s.Protocols.SetHTTP1(true)
 	cutoff.Show(s)
-	return s
+	return inbound.NewServer(s)
 }
 
 // checkRequest refuses requests that are invalid in every form. HTTP/2 is valid only in opened tunnels.

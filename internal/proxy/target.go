@@ -39,6 +39,9 @@ func parseTarget(r *http.Request) (target, *failure) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
+	// Programs that cannot split a URL send it whole. They authenticate on their own: what they send, or what the server asks for, may
+	// be another scheme than Basic, which would show the password.
+	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	if strings.Contains(path, "#") {
 		return target{}, badRequest("The URL has a fragment (#...), which must not be sent. Remove it, or write # as %23.")
 	}
@@ -58,12 +61,11 @@ func parseTarget(r *http.Request) (target, *failure) {
 	return target{scheme: scheme, host: authority, addr: net.JoinHostPort(host, port), path: path}, nil
 }
 
-// splitAuthority splits "host[:port]" and refuses anything else: userinfo (RFC 9110 section 4.2.4), zone identifiers, ports out
+// splitAuthority splits "host[:port]" and refuses anything else: userinfo, zone identifiers, ports out
 // of range, and bytes that are invalid in host names. port is "" if there is none.
 func splitAuthority(s string) (host, port string, f *failure) {
 	if strings.Contains(s, "@") {
-		return "", "", badRequest("The URL contains a user name or password (user@host). " +
-			"Pass them to the client in another way, for example with curl -u.")
+		return "", "", badRequest("The host contains a user name or password (user@host). Remove it.")
 	}
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		host, port, ok = strings.Cut(inner, "]")

@@ -21,6 +21,7 @@ func TestTargetBytes(t *testing.T) {
 	paths := []string{
 		"/", "/a%2Fb", "/a|b", "/[x]", "/caf\xc3\xa9", "//x", "//x|y?z", "///", "/a/../b", "/a/./b", "/a//b", "/;p=1", "/?", "/a?",
 		"/?a;b&c=%zz", "/?x=http://y/?z", "/%20%41%7e", "/a?b=c+d%2B&&=", "/~!$&'()*+,;=:@", `/"<>\^{}`, "/?`",
+		"/100%", "/%", "/%4/%zz%%25", "//%?%",
 	}
 	for _, path := range paths {
 		for _, field := range []string{"Accept: */*", passOn} {
@@ -41,6 +42,8 @@ func TestTargetBytes(t *testing.T) {
 		{"R8 empty path with query", "GET http://" + o.addr + "?q", "GET /?q "},
 		{"R8 OPTIONS", "OPTIONS http://" + o.addr, "OPTIONS * "},
 		{"R8 OPTIONS with path", "OPTIONS http://" + o.addr + "/", "OPTIONS / "},
+		{"R10 a user name is dropped", "GET http://u:p%40@" + o.addr + "/a@b", "GET /a@b HTTP/1.1\r\nHost: " + o.addr + "\r\n"},
+		{"R10 the last @ ends it", "GET http://u@v:p@" + o.addr + "/", "GET / HTTP/1.1\r\nHost: " + o.addr + "\r\n"},
 		{"R5 no path is cleaned", "GET http://" + o.addr + "//b/../a/./c", "GET http://" + o.addr + "//b/../a/./c "},
 		{"R5 no redirect to a cleaned path", "GET http://" + o.addr + "/b/../a", "GET /b/../a "},
 		{"R1 upper-case scheme", "GET HTTP://" + o.addr + "/x", "GET /x "},
@@ -74,7 +77,7 @@ func TestRefusedTargets(t *testing.T) {
 		{"R3 no Host", "GET http://o/ HTTP/1.1", "400"},
 		{"R3 two Hosts", "GET http://o/ HTTP/1.1\r\nHost: o\r\nHost: o", "400"},
 		{"R3 malformed Host", "GET http://o/ HTTP/1.1\r\nHost: a b", "400"},
-		{"R10 userinfo", "GET http://u:p@o/ HTTP/1.1\r\nHost: o", "400"},
+		{"R10 userinfo without a host", "GET http://u:p@/ HTTP/1.1\r\nHost: o", "400"},
 		{"R10 fragment", "GET http://o/#x HTTP/1.1\r\nHost: o", "400"},
 		{"R10 fragment after the host", "GET http://o#x HTTP/1.1\r\nHost: o", "400"},
 		{"R10 zone", "GET http://[fe80::1%25eth0]/ HTTP/1.1\r\nHost: o", "400"},

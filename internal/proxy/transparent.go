@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/cutoff"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -26,7 +27,7 @@ const speakTime = 300 * time.Millisecond
 type Transparent struct {
 	p        *Proxy
 	original func(*net.TCPConn) (netip.AddrPort, error)
-	server   *http.Server
+	server   *inbound.Server
 	requests handoff
 	ctx      context.Context // of dials for tunnels
 	end      context.CancelFunc

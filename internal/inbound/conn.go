@@ -1,0 +1,57 @@
+package inbound
+
+import (
+	"io"
+	"net"
+)
+
+// Conn is a connection of a client that speaks HTTP/1. net/http reads it in one goroutine at a time.
+type Conn struct {
+	net.Conn
+	head    head
+	out, in []byte // bytes to deliver, and those that arrived behind them
+	serving bool   // a request is being served
+	// original, if not nil, turns the target of the present request into that of the client.
+	original func(target string) string
+}
+
+// NetConn returns the connection below.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends writing. net/http does so before it closes a connection whose client may still send.
+func (c *Conn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return nil
+}
+
+// Read implements io.Reader. It returns bytes of one request only, as long as it knows where requests end.
+func (c *Conn) Read(p []byte) (int, error) {
+	for len(p) > 0 && len(c.out) == 0 {
+		if len(c.in) > 0 {
+			c.out, c.in = c.head.take(c.in)
+			continue
+		}
+		n, err := c.Conn.Read(p)
+		switch {
+		case n > 0:
+			out, in := c.head.take(p[:n])
+			if len(in) == 0 && len(out) == n && &out[0] == &p[0] { // unchanged
+				return n, nil
+			}
+			c.out, c.in = append([]byte(nil), out...), append([]byte(nil), in...)
+		case err == io.EOF && c.serving && len(p) == 1:
+			// A client that sends no more may wait for its answer (RFC 9112 section 9.6). net/http watches for clients that leave by
+			// reading one byte, and takes the end of what they send for that.
+			return 0, left(c.Conn)
+		default:
+			return n, err
+		}
+	}
+	n := copy(p, c.out)
+	if c.out = c.out[n:]; len(c.out) == 0 {
+		c.out = nil
+	}
+	return n, nil
+}
