@@ -49,7 +49,8 @@ type Gateway struct {
 	Config
 	token     atomic.Pointer[grant] // nil = none
 	transfers atomic.Int64          // running requests
-	pages     chan struct{}         // holds one for each index page in memory
+	shelf     shelf                 // index pages that arrive
+	pages     chan struct{}         // holds one for each index page that is rewritten
 	tokens    tokens
 }
 

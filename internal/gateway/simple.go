@@ -2,18 +2,21 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
 )
 
-// Index pages are rewritten in memory: at most maxPages pages of maxIndex bytes each. The largest ones of projects have several
+// Index pages are rewritten in memory: at most maxPages at a time, of maxIndex bytes each. The largest ones of projects have several
 // megabytes.
 const (
 	maxIndex = 16 << 20
@@ -46,26 +49,44 @@ func (x *exchange) simple(t target) *failure {
 		x.reply(a)
 		return nil
 	}
+	page, f := x.page(a, rewrite, links{hosts: x.g.Hosts, prefix: "/simple/" + t.host + "/", index: t.host, page: a.at})
+	if f != nil {
+		return f
+	}
+	a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(page)), int64(len(page))
+	x.reply(a)
+	return nil
+}
+
+// page receives an index page and rewrites it. A page that arrives slowly keeps only others of its host waiting.
+func (x *exchange) page(a *answer, rewrite func(*links, []byte) ([]byte, error), l links) ([]byte, *failure) {
+	if a.Header.Get("Content-Encoding") != "" {
+		return nil, badGateway("The index page is compressed although the request did not allow that. Use the index itself.")
+	}
+	ctx, cancel := context.WithTimeoutCause(x.r.Context(), pageTime, errLate)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { a.Body.Close() })()
+	arrived, err := x.g.shelf.read(ctx, l.index, a.Body)
+	switch {
+	case errors.Is(err, errLarge):
+		return nil, badGateway(sentence(err) + " Use the index itself.")
+	case errors.Is(err, errLate):
+		return nil, &failure{http.StatusGatewayTimeout, "http_response_timeout", sentence(err) + " Try again."}
+	case err != nil:
+		return nil, failed(err)
+	}
+	defer x.g.shelf.leave(arrived)
 	select {
 	case x.g.pages <- struct{}{}:
 		defer func() { <-x.g.pages }()
 	case <-x.r.Context().Done():
 		panic(http.ErrAbortHandler)
 	}
-	page, err := io.ReadAll(io.LimitReader(a.Body, maxIndex+1))
-	switch {
-	case err != nil:
-		return failed(err)
-	case len(page) > maxIndex, a.Header.Get("Content-Encoding") != "":
-		return badGateway("The index page is larger than 16 MiB, or compressed although the request did not allow that. Use the index itself.")
+	page, err := rewrite(&l, slices.Concat(arrived.pieces...))
+	if err != nil {
+		return nil, badGateway("The index page cannot be parsed. Use the index itself.")
 	}
-	l := links{hosts: x.g.Hosts, prefix: "/simple/" + t.host + "/", index: t.host, page: a.at}
-	if page, err = rewrite(&l, page); err != nil {
-		return badGateway("The index page cannot be parsed. Use the index itself.")
-	}
-	a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(page)), int64(len(page))
-	x.reply(a)
-	return nil
+	return page, nil
 }
 
 // rewriterOf returns the function that rewrites pages of a content type, nil if it is not that of an index page.

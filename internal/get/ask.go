@@ -72,6 +72,9 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 		w.header.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-")
 		w.header.Set("If-Range", of.validator)
 	}
+	if g, ok := d.Transport.(guide); ok {
+		g.KeepOut(w.at.host, false)
+	}
 	client := http.Client{Transport: w, CheckRedirect: w.redirected}
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
 	ctx := d.ctx
@@ -119,6 +122,30 @@ func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// guide is a Transport that knows where names lead.
+type guide interface {
+	// Inward reports whether a name led to this machine or its networks when it was dialed.
+	Inward(host string) bool
+	// KeepOut decides whether a name may lead there.
+	KeepOut(host string, keep bool)
+}
+
+// mayLead returns an error if the server of the user's URL is on the internet, and a redirect leads from there to this machine or
+// its networks. It makes sure that the name of a redirect does not lead there either.
+func (w *walk) mayLead(to location) error {
+	g, knows := w.Transport.(guide)
+	if to.host == w.asked.host || chain.Check(w.asked.host) != nil || knows && g.Inward(w.asked.host) {
+		return nil
+	}
+	if err := chain.Check(to.host); err != nil {
+		return &Error{Kind: Server, Redirect: true, Host: to.url.Host, Err: err, Next: "if you trust it, download " + to.origin() + " itself"}
+	}
+	if knows {
+		g.KeepOut(to.host, true)
+	}
+	return nil
+}
+
 // redirected decides whether the redirect to r is followed, and replaces the fields of r: net/http copied more than r may have.
 func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	next, err := newLocation(r.URL)
@@ -137,6 +164,9 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 		}
 	case next.origin() != w.at.origin():
 		maps.DeleteFunc(w.header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
+	}
+	if err := w.mayLead(next); err != nil {
+		return err
 	}
 	w.at = next
 	r.URL, r.Header = next.request(), w.header.Clone()

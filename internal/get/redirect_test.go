@@ -262,3 +262,59 @@ func TestCookiesOfAChain(t *testing.T) {
 		}
 	})
 }
+
+// guided is a Transport that says where names lead, and records those that are kept out.
+type guided struct {
+	http.RoundTripper
+	inward string
+	out    map[string]bool
+}
+
+func (g *guided) Inward(host string) bool        { return host == g.inward }
+func (g *guided) KeepOut(host string, keep bool) { g.out[host] = keep }
+
+func TestRedirectsInward(t *testing.T) {
+	o := origintest.Object{Size: mid}
+	h := &redirector{object: serveObject(o), to: map[string]string{}}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	at := strings.TrimPrefix(s.URL, "http://")
+	for _, c := range []struct {
+		name, first, to, inward string
+		refused                 bool
+	}{
+		{"R240 from the internet to loopback", "http://files.example.com/a", s.URL + "/b", "", true},
+		{"R240 from the internet to a local name", "http://files.example.com/a", "http://router/b", "", true},
+		{"R240 from the internet to an address that is spelled oddly", "http://files.example.com/a", "http://127.1/b", "", true},
+		{"R240 from the internet to metadata", "http://files.example.com/a", "http://169.254.169.254/b", "", true},
+		{"R240 from the internet to the internet", "http://files.example.com/a", "http://cdn.example.com/b", "", false},
+		{"R240 to itself", "http://files.example.com/a", "/b", "", false},
+		{"R240 from a local name", "http://nas/a", s.URL + "/b", "", false},
+		{"R240 from a private address", s.URL + "/a", "http://router/b", "", false},
+		{"R240 from a name that leads to a private network", "http://files.corp.example/a", "http://10.1.2.3/b", "files.corp.example", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h.mu.Lock()
+			h.to["/a"], h.seen = c.to, nil
+			h.mu.Unlock()
+			r := newRig(t, func(link.Link, string) string { return at }, nil)
+			g := &guided{r.transport, c.inward, map[string]bool{}}
+			r.transport = g
+			_, err := r.get(t.Context(), c.first, Options{})
+			if !c.refused {
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.isObject("a", o)
+				if want := c.to == "http://cdn.example.com/b"; g.out["cdn.example.com"] != want {
+					t.Errorf("kept out: %v", g.out)
+				}
+				return
+			}
+			r.fails(err, Server, "the local network")
+			if n := len(h.requests()); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}

@@ -24,23 +24,28 @@ func TestHead(t *testing.T) {
 		{"R239 fields keep theirs", "GET / HTTP/1.1\r\nCookie: 100%\r\n\r\n", "GET / HTTP/1.1\r\nCookie: 100%\r\n\r\n", []string{""}},
 		{
 			"R239 one request behind another", "GET /% HTTP/1.1\n\nGET /b HTTP/1.1\r\nA: %\r\n\r\nGET /c%d%% HTTP/1.1\r\n\r\n",
-			"GET /%25 HTTP/1.1\n\nGET /b HTTP/1.1\r\nA: %\r\n\r\nGET /c%25d%25%25 HTTP/1.1\r\n\r\n", []string{"/%", "", "/c%d%%"},
+			"GET /%25 HTTP/1.1\n\nGET /b HTTP/1.1\r\nA: %\r\n\r\nGET /c%25d%25%25 HTTP/1.1\r\n\r\n",
+			[]string{"/%", "", "/c%d%%"},
 		},
 		{
 			"R239 content keeps its bytes", "POST /% HTTP/1.1\r\ncontent-LENGTH: 20\r\n\r\nGET /% HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
-			"POST /%25 HTTP/1.1\r\ncontent-LENGTH: 20\r\n\r\nGET /% HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n", []string{"/%"},
+			"POST /%25 HTTP/1.1\r\ncontent-LENGTH: 20\r\n\r\nGET /% HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
+			[]string{"/%"},
 		},
 		{
 			"R239 chunks keep their bytes", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4; a=%\r\nGET /% \r\n",
-			"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4; a=%\r\nGET /% \r\n", []string{""},
+			"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4; a=%\r\nGET /% \r\n",
+			[]string{""},
 		},
 		{
 			"R239 a tunnel keeps its bytes", "CONNECT h:80 HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
-			"CONNECT h:80 HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n", []string{""},
+			"CONNECT h:80 HTTP/1.1\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
+			[]string{""},
 		},
 		{
 			"R239 another protocol keeps its bytes", "GET /% HTTP/1.1\r\nUpgrade: websocket\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
-			"GET /%25 HTTP/1.1\r\nUpgrade: websocket\r\n\r\nGET /% HTTP/1.1\r\n\r\n", []string{"/%"},
+			"GET /%25 HTTP/1.1\r\nUpgrade: websocket\r\n\r\nGET /% HTTP/1.1\r\n\r\n",
+			[]string{"/%"},
 		},
 		{"R239 not a request", "%%%\x00\r\n\r\n", "%%%\x00\r\n\r\n", []string{""}},
 		{"R239 the end comes early", "GET /10%2", "GET /10", nil},

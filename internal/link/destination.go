@@ -101,6 +101,15 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 	return nil
 }
 
+// Inward reports whether an address, as a link reaches it, is one of this machine, or of a network that only some machines reach.
+func (d *Destinations) Inward(l Link, a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if hop, err := d.nextHop(a); err != nil || hop.Local {
+		return true
+	}
+	return slices.ContainsFunc(meanings(a, l.NAT64), func(a netip.Addr) bool { return denied(a) || private(a) })
+}
+
 // Over returns the interface over which to ask a server on l's behalf, such as a DNS server: l, or another link or interface that
 // the server's address belongs to, if that may be used. A local server runs on this machine and chooses its route itself. The error
 // is [ErrOffLink] or an error of the Router. Over serves as a [Resolver]'s Over.

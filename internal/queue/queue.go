@@ -34,6 +34,8 @@ type Config struct {
 const (
 	maxDownloads = 5000 // downloads that are not over
 	maxStopped   = 1000 // downloads that are over; the oldest one is dropped first
+	// forOrders is the share of the largest file that orders may fill. The rest is for what is added to them while they run.
+	forOrders = 4
 )
 
 // rateTime is the interval at which the progress of downloads is measured.
@@ -44,6 +46,7 @@ var (
 	ErrClosed = errors.New("the proxy is shutting down")
 	ErrURLs   = errors.New("only http and https URLs can be downloaded")
 	ErrFull   = fmt.Errorf("%d downloads are already waiting", maxDownloads)
+	ErrLarge  = errors.New("the list of downloads has no room for this order: its fields and URLs are too long")
 )
 
 // NotFoundError reports that a download does not exist.
@@ -75,6 +78,8 @@ type Queue struct {
 	stopped []*task // the oldest first
 	ever    int     // number of downloads that have ended since the start
 	dirty   bool    // the file is older than the list
+	size    int     // bytes of the file
+	most    int     // bytes that it may have, as a larger one could not be read again
 	closing bool    // no more downloads may start
 	running sync.WaitGroup
 	hear    map[chan Event]bool
@@ -89,7 +94,7 @@ type end struct {
 
 // New returns a Queue with the downloads that its file lists.
 func New(c Config) *Queue {
-	return &Queue{Config: c, commands: make(chan func()), over: make(chan struct{}), ends: make(chan end), hear: map[chan Event]bool{}}
+	return &Queue{Config: c, commands: make(chan func()), over: make(chan struct{}), ends: make(chan end), hear: map[chan Event]bool{}, most: maxState}
 }
 
 // Run runs downloads until ctx ends and the running ones have stopped; they stay in the list. It returns an error if the list
@@ -299,6 +304,9 @@ func (q *Queue) Add(o Order, paused bool, place int) (string, error) {
 		if len(q.active)+len(q.waiting) >= maxDownloads {
 			return ErrFull
 		}
+		if !q.room(o) {
+			return ErrLarge
+		}
 		if o.GID == "" {
 			o.GID = newID()
 		} else if _, err := q.find(o.GID); err == nil {
@@ -476,6 +484,9 @@ func (q *Queue) Change(gid string, change func(*Order)) error {
 		o, err := q.check(o)
 		if err != nil {
 			return err
+		}
+		if !q.room(o) {
+			return ErrLarge
 		}
 		t.Order, q.dirty = o, true
 		if t.Status == Active && t.want == "" {

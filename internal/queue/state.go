@@ -41,6 +41,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	var s state
 	text, err := statefile.Read(q.State, maxState)
 	if err == nil {
+		q.size = len(text)
 		if err = json.Unmarshal(text, &s); err == nil && s.Format != stateFormat {
 			err = fmt.Errorf("its format is %d, not %d", s.Format, stateFormat)
 		}
@@ -92,12 +93,22 @@ func (q *Queue) save() error {
 		s.Stopped = append(s.Stopped, t.Download)
 	}
 	text, err := json.Marshal(s)
+	for err == nil && len(text) > q.most && len(s.Stopped) > 0 { // forget the oldest
+		s.Stopped = s.Stopped[(len(s.Stopped)+1)/2:]
+		text, err = json.Marshal(s)
+	}
 	if err == nil {
 		err = statefile.Replace(q.State, text)
 	}
 	if err != nil {
 		return fmt.Errorf("save the list of downloads: %w", err)
 	}
-	q.dirty = false
+	q.dirty, q.size = false, len(text)
 	return nil
+}
+
+// room reports whether the file has room for an order.
+func (q *Queue) room(o Order) bool {
+	text, err := json.Marshal(o)
+	return err == nil && q.size+len(text) <= q.most/forOrders
 }

@@ -82,6 +82,7 @@ type Transport struct {
 	source        link.Source                 // all links, each with its Path
 	upstream      *link.Static                // links through an upstream proxy
 	reach         link.Destinations
+	inward        inward
 	rates         link.Rates
 	conns         link.Conns
 	slots         *link.Slots
