@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -31,7 +32,8 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestDifferential sends random requests to random origins, directly and through the proxy or the downloader over one link or two.
+// TestDifferential sends random requests to random origins, directly and through the proxy, the downloader, the gateway or opened
+// tunnels, over one link or two.
 // The answer must equal that of a direct fetch of one of the origin's versions, or be a visible error. It runs 1,000 cases, or
 // TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed from the clock. A failure reports the number of its case,
 // and TRIBUTARY_CASE runs only that case.
@@ -44,7 +46,19 @@ func TestDifferential(t *testing.T) {
 	}
 	t.Logf("TRIBUTARY_SEED=%d", seed)
 	w := newTwin(t, Object{Size: 1})
+	var hosts []string
+	for i := first; i < n; i++ {
+		for _, ext := range extensions[1:] {
+			u, err := url.Parse(w.url(fmt.Sprintf("d%d%s", i, ext), true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts = append(hosts, u.Host)
+		}
+	}
+	opened := map[int]*doors{1: w.openDoors(1, hosts), 2: w.openDoors(2, hosts)}
 	var next, equal, visible atomic.Uint64
+	var byWay [ways]atomic.Uint64
 	next.Store(first)
 	var workers sync.WaitGroup
 	for range 8 {
@@ -56,7 +70,8 @@ func TestDifferential(t *testing.T) {
 				}
 				c := draw(rand.New(rand.NewPCG(seed, i)))
 				c.name = fmt.Sprintf("d%d%s", i, c.ext)
-				same, seen := c.run(t, w)
+				byWay[c.way].Add(1)
+				same, seen := c.run(t, w, opened[c.links])
 				equal.Add(same)
 				visible.Add(seen)
 				if same+seen < 2 {
@@ -67,6 +82,9 @@ func TestDifferential(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf("%d cases: %d answers equal to a direct fetch, %d visible errors", n-first, equal.Load(), visible.Load())
+	for way := range byWay {
+		t.Logf("%s: %d cases", wayNames[way], byWay[way].Load())
+	}
 	if e, v := equal.Load(), visible.Load(); v > e/2 {
 		t.Errorf("%d visible errors and only %d answers: the cases show little", v, e)
 	}
@@ -92,11 +110,27 @@ type drawn struct {
 	header http.Header
 	h2     bool
 	links  int
-	way    int // 0, 1 = proxy, 2 = download, 3 = resumed download
+	way    int
 }
 
+// The ways in which a case is fetched. The last ones are for https only.
+const (
+	byTheProxy = iota
+	byDownload
+	byResumedDownload
+	byTheGateway
+	inTunnel
+	inTunnel2
+	ways
+)
+
+var wayNames = [ways]string{"proxy", "get", "get, resumed", "gateway", "run, HTTP/1.1", "run, HTTP/2"}
+
+// extensions are those of paths, the first twice as frequent.
+var extensions = []string{"", "", ".iso"}
+
 func (c *drawn) String() string {
-	return fmt.Sprintf("%s; %d links, h2 %v, way %d, %s %v", strings.Join(c.text, "; "), c.links, c.h2, c.way, c.method, c.header)
+	return fmt.Sprintf("%s; %d links, h2 %v, %s, %s %v", strings.Join(c.text, "; "), c.links, c.h2, wayNames[c.way], c.method, c.header)
 }
 
 // pick draws one of several named things.
@@ -114,7 +148,9 @@ type choice[T any] struct {
 }
 
 func draw(rng *rand.Rand) *drawn {
-	c := &drawn{method: http.MethodGet, header: http.Header{}, links: 1 + rng.IntN(2), h2: rng.IntN(3) == 0, way: rng.IntN(4)}
+	c := &drawn{method: http.MethodGet, header: http.Header{}, links: 1 + rng.IntN(2)}
+	c.way = []int{byTheProxy, byTheProxy, byTheProxy, byDownload, byDownload, byResumedDownload, byTheGateway, byTheGateway, inTunnel, inTunnel2}[rng.IntN(10)]
+	c.h2 = c.way >= byTheGateway || rng.IntN(3) == 0
 	type faults = choice[[]Fault]
 	f := func(name string, all ...Fault) faults { return faults{name, all} }
 	size := []int64{0, 1, 999, threshold - 1, threshold, threshold + 1, 2 * threshold, 3*threshold + 77}[rng.IntN(8)]
@@ -171,9 +207,29 @@ func draw(rng *rand.Rand) *drawn {
 			f("short on node 1", OnNode(1, ShortBody(1+at/2))),
 		})...)
 	}
+	c.oddly(rng)
 	c.request(rng)
-	c.ext = []string{"", "", ".iso"}[rng.IntN(3)]
+	c.ext = extensions[rng.IntN(len(extensions))]
 	return c
+}
+
+// oddly adds faults that a direct client of package net/http does not survive, or does not see.
+func (c *drawn) oddly(rng *rand.Rand) {
+	if rng.IntN(5) > 0 {
+		return
+	}
+	of := func(name string, all ...Fault) choice[[]Fault] { return choice[[]Fault]{name, all} }
+	// More bytes than the range, in parts that only Tributary asks for.
+	later := func(r *Request) bool { return r.Header.Get("If-Range") != "" && c.header.Get("If-Range") == "" }
+	odd := []choice[[]Fault]{of("surplus in parts", If(later, Del("Content-Length"), SurplusBody(1+rng.Int64N(3))))}
+	if !c.h2 {
+		icy := func(x *Exchange) { HTTP10()(x); x.Proto = "ICY" }
+		odd = append(odd, of("surplus in chunked parts", If(later, InChunks(), SurplusBody(1))), of("HTTP/1.0 with chunks", HTTP10(), InChunks()),
+			of("HTTP/1.0 with chunks and a length", HTTP10(), InChunks(), Set("Content-Length", "7")), of("ICY", icy),
+			of("a space in a name", Set("X Powered By", "x")), of("no name", Set("", "x")), of("a length that is none", Set("Content Length", "5")),
+			of("a control character", Set("X-Note", "a\x01b")), of("HTTP/1.0 with chunks for node 1", OnNode(1, HTTP10(), InChunks())))
+	}
+	c.breaks = append(c.breaks, pick(c, rng, "oddly:", odd)...)
 }
 
 // UntilNth applies the faults to the first n requests for a target.
@@ -229,7 +285,7 @@ func (c *drawn) request(rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		c.header.Set("Accept-Encoding", []string{"gzip", "identity", "gzip, br"}[rng.IntN(3)])
 	}
-	if c.way > 1 {
+	if c.way == byDownload || c.way == byResumedDownload {
 		return
 	}
 	h := func(kv ...string) choice[http.Header] { return choice[http.Header]{strings.Join(kv, " "), get(kv...)} }
@@ -266,7 +322,7 @@ func (c *drawn) versions(only int) Fault {
 }
 
 // run runs the case and returns how many answers equaled a direct fetch and how many were visible errors.
-func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
+func (c *drawn) run(t *testing.T, w *twin, d *doors) (equal, visible uint64) {
 	var direct []version
 	for i, o := range []Object{c.a, c.b} {
 		u := w.plan(fmt.Sprintf("%s-only%d", c.name, i), c.h2, append([]Fault{c.versions(i)}, c.faults...)...)
@@ -286,9 +342,15 @@ func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 	for range 2 {
 		var got seen
 		switch c.way {
-		case 2:
+		case byDownload:
 			got = f.byGet(t, u, c.header)
-		case 3:
+		case byTheGateway:
+			got = d.byGateway(t, c.method, u, c.header)
+		case inTunnel:
+			got = fetchBy(d.run, c.method, u, c.header)
+		case inTunnel2:
+			got = fetchBy(d.run2, c.method, u, c.header)
+		case byResumedDownload:
 			got = f.resumed(t, w.url(c.name+"-only0", c.h2), u, c.header, c.a.Size/2)
 		default:
 			got = f.byProxy(c.method, u, c.header)
@@ -324,8 +386,11 @@ func (c *drawn) wrong(direct []version, got seen) string {
 	var differs []string
 	for _, v := range direct {
 		d := ""
+		if c.way == byTheGateway {
+			v.seen, got = v.without(ofGateway), got.without(ofGateway)
+		}
 		switch {
-		case c.way > 1 && got.err == nil:
+		case (c.way == byDownload || c.way == byResumedDownload) && got.err == nil:
 			d = wrongFile(v.object, v.seen, got)
 		case !got.visible():
 			d = difference(v.object, v.seen, got)

@@ -75,7 +75,7 @@ var kinds = map[fault.Outcome]error{
 	fault.Silence: ErrTimeout, fault.Busy: ErrBusy, fault.Changed: ErrChanged,
 	fault.Unwanted: ErrInconsistent, fault.NoRange: ErrInconsistent, fault.BadRange: ErrInconsistent, fault.Differs: ErrInconsistent,
 	fault.Malformed: ErrInconsistent,
-	fault.NoLink: ErrNoLink, fault.Unbound: ErrBind,
+	fault.NoLink:    ErrNoLink, fault.Unbound: ErrBind,
 	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed, fault.UpstreamDenied: ErrNotAllowed,
 }
 
