@@ -72,7 +72,7 @@ var rows = [...]Row{
 	Malformed: {
 		"malformed", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer,
 		"The server's response breaks the rules of HTTP, so that its meaning or its end is not certain",
-		"\"tributary get\" with the same URL shows what is wrong with it; only the server's operator can correct it",
+		`only the server's operator can correct this ("tributary get URL" names the fault)`,
 	},
 
 	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},

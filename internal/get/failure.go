@@ -88,7 +88,7 @@ func broken(err error) error {
 		switch o {
 		case fault.Changed:
 			e.Err = fmt.Errorf("the file changed on the server during the download: %w", err)
-		case fault.Differs:
+		case fault.Differs, fault.Malformed:
 			e.Next, e.Temporary = o.Row().Next, o.Row().Retry
 		}
 	}

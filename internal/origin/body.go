@@ -2,6 +2,7 @@ package origin
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/tributary-http/tributary/internal/fault"
@@ -81,7 +82,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.conn.wire.err != nil:
 		return n, b.fail(fault.Reset, b.conn.wire.err)
 	}
-	return n, b.fail(fault.BadRange, errors.Join(errFraming, err))
+	return n, b.fail(fault.BadRange, fmt.Errorf("%w: %w", errFraming, err))
 }
 
 // cut reports whether the end of the connection, which marks the end of the body, may be forged by an attacker (R50).

@@ -158,7 +158,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		restore(resp.Header, c.wire.mended)
 		switch code := resp.StatusCode; {
 		case code < 100:
-			return nil, Head{}, bad(errors.Join(ErrMalformed, errBadStatus))
+			return nil, Head{}, bad(fmt.Errorf("%w: %w", ErrMalformed, errBadStatus))
 		case code == http.StatusSwitchingProtocols:
 			return nil, Head{}, c.fail("head", fault.Unwanted, errSwitched)
 		case code > 199:

@@ -170,7 +170,7 @@ func (x *exchange) head(f *http2.MetaHeadersFrame) error {
 	case err != nil:
 		return err
 	case code < 100:
-		return errors.Join(ErrMalformed, errBadStatus)
+		return fmt.Errorf("%w: %w", ErrMalformed, errBadStatus)
 	case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
 		return errSwitched
 	case code < 200 && f.StreamEnded():

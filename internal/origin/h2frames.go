@@ -147,7 +147,7 @@ func (s *session) late(id uint32, n int64) error {
 func (s *session) spoil(e http2.StreamError) error {
 	x, err := s.stream(e.StreamID)
 	if x != nil {
-		s.cancel(x, e.Code, errors.Join(ErrMalformed, e))
+		s.cancel(x, e.Code, fmt.Errorf("%w: %w", ErrMalformed, e))
 	}
 	return err
 }
