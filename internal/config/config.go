@@ -143,8 +143,8 @@ type Link struct {
 	DNS []string `toml:"dns"`
 	// Metered reports whether bytes on this link cost money. Unset = as the system reports.
 	Metered *bool `toml:"metered"`
-	// Trusted is false for a link that must not carry credentials that plain http reveals (Cookie, Authorization) while a trusted
-	// link is up. Unset = true.
+	// Trusted is false for a link that must not carry credentials in plain http, or tunnels that are not TLS, while a trusted link is
+	// up. Unset = true.
 	Trusted *bool `toml:"trusted"`
 	// MaxRate limits the receive rate of this link, over all connections; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`

@@ -19,10 +19,6 @@ import (
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 20
 
-// harmless are the fields that every target of a redirect gets. All others may contain data that is meant for the origin that the
-// user named (RFC 9110 section 15.4): Authorization, Cookie, and fields that sites invent.
-var harmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range"}
-
 // own are the fields that a download sets itself, and those that would change the framing of the request.
 var own = []string{
 	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Host", "Content-Length",
@@ -163,7 +159,7 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 			Next: "open the URL in a browser to see whether it needs a login",
 		}
 	case next.origin() != w.at.origin():
-		maps.DeleteFunc(w.header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
+		maps.DeleteFunc(w.header, func(name string, _ []string) bool { return !transport.Harmless(name) })
 	}
 	if err := w.mayLead(next); err != nil {
 		return err

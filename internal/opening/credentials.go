@@ -31,9 +31,27 @@ func AuthenticatesConnection(h map[string][]string) bool {
 	})
 }
 
+// harmless are the fields that hold no credentials. All others may, such as Authorization, Cookie and those that sites invent: they
+// are meant for the origin that the user named (RFC 9110 section 15.4), and not for the networks on the way.
+var harmless = [...]string{
+	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Modified-Since", "If-None-Match", "If-Range", "Pragma",
+	"Priority", "Range", "User-Agent",
+}
+
+// Harmless reports whether a field holds no credentials. The name is in canonical form.
+func Harmless(name string) bool { return slices.Contains(harmless[:], name) }
+
 // Exposes reports whether a request reveals credentials to everyone on its path: it sends them over plain http.
 func Exposes(scheme string, h map[string][]string) bool {
-	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
+	if scheme != "http" {
+		return false
+	}
+	for name, values := range h {
+		if len(values) > 0 && !Harmless(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // credentials returns why the credentials in one Authorization field may not be sent more than once; None if they may.

@@ -182,6 +182,9 @@ func (p *PassThrough) order(ctx context.Context) []link.Link {
 		return 0
 	}
 	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
+	if FlowOf(ctx).Exposed {
+		return entrusted(links)
+	}
 	return links
 }
 
@@ -193,12 +196,22 @@ func (p *PassThrough) isLost(name string) bool {
 	return lost && time.Since(at) < lostFor
 }
 
-// orderFor is order for a request. If the request exposes credentials, only trusted links see them, or one link if none is trusted.
+// orderFor is order for a request. If the request exposes credentials, only trusted links see them.
 func (p *PassThrough) orderFor(r *http.Request) []link.Link {
 	links := p.order(r.Context())
-	if !opening.Exposes(r.URL.Scheme, r.Header) {
-		return links
+	if opening.Exposes(r.URL.Scheme, r.Header) {
+		return entrusted(links)
 	}
+	return links
+}
+
+// Untrusted reports whether some links must not see credentials.
+func (p *PassThrough) Untrusted() bool {
+	return slices.ContainsFunc(p.links(), func(l link.Link) bool { return l.Untrusted })
+}
+
+// entrusted returns the trusted links, or one link if none is trusted (R205).
+func entrusted(links []link.Link) []link.Link {
 	trusted := slices.DeleteFunc(slices.Clone(links), func(l link.Link) bool { return l.Untrusted })
 	if len(trusted) == 0 {
 		return links[:min(1, len(links))]

@@ -48,6 +48,7 @@ const (
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it
 	to            netip.AddrPort // destination before it was redirected; zero = it was not
+	clear         string         // destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
 	opened        string         // destination ("host:port") of its tunnel that was opened; "" = none
 	user          crowd.User
 	allowed       bool

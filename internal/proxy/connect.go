@@ -37,6 +37,10 @@ func (x *exchange) connect() {
 		x.open(host, addr, flow)
 		return
 	}
+	if x.p.sniffs() {
+		x.unproven(addr, flow)
+		return
+	}
 	conn, l, err := x.p.Transport.DialTunnel(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr)
 	if err != nil {
 		x.fail(err)
@@ -45,6 +49,22 @@ func (x *exchange) connect() {
 	setKeepAlive(conn)
 	// The head must have neither Content-Length nor Transfer-Encoding, which net/http does not promise.
 	x.tunnel([]byte(established), conn, l)
+}
+
+// unproven serves a tunnel that is dialed after its first bytes.
+func (x *exchange) unproven(addr string, flow transport.Flow) {
+	client, buffered, err := x.rc.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	setKeepAlive(client)
+	early := make([]byte, buffered.Reader.Buffered())
+	_, _ = io.ReadFull(buffered, early) // from memory
+	if _, err := io.WriteString(client, established); err != nil {
+		_ = client.Close()
+		return
+	}
+	x.p.serveSniffed(x.r.Context(), client, early, addr, x.client, flow)
 }
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"

@@ -95,30 +95,33 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 			drop()
 		}
 		x.p.serveOpened(got.Conn, addr)
+	case x.p.sniffs() && judge(got.Early) != isTLS:
+		drop()
+		x.p.serveSniffed(t.cut, client, got.Early, addr, x.client, flow)
 	case got.Spent || origin.Conn == nil:
-		x.tunnelAfterAll(x.p.paying(transport.WithFlow(t.cut, flow), x.client), client, got.Early, addr)
+		x.p.tunnelAfterAll(x.p.paying(transport.WithFlow(t.cut, flow), x.client), x.client, client, got.Early, addr)
 	default:
 		x.p.runTunnel(t, client, got.Early)
 	}
 }
 
 // tunnelAfterAll turns a connection into a tunnel after its client was told to go ahead and sent early.
-func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []byte, addr string) {
-	origin, link, err := x.p.Transport.DialTunnel(ctx, addr)
+func (p *Proxy) tunnelAfterAll(ctx context.Context, of *client, client net.Conn, early []byte, addr string) {
+	origin, link, err := p.Transport.DialTunnel(ctx, addr)
 	if err != nil {
-		x.p.Log.Debug("cannot connect a tunnel", "error", err)
+		p.Log.Debug("cannot connect a tunnel", "error", err)
 		cutoff.Reset(client)
 		return
 	}
 	setKeepAlive(origin)
-	t, f := x.p.tunnels.add(origin, link, x.client)
+	t, f := p.tunnels.add(origin, link, of)
 	if f != nil {
 		_ = origin.Close()
 		cutoff.Reset(client)
 		return
 	}
-	defer x.p.tunnels.remove(t)
-	x.p.runTunnel(t, client, early)
+	defer p.tunnels.remove(t)
+	p.runTunnel(t, client, early)
 }
 
 // program returns a function that names the client's program, nil if programs are unknown.

@@ -65,6 +65,10 @@ type Config struct {
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
 
+	// Untrusted, if not nil, reports whether some links must not see credentials. Tunnels are then not dialed before their first
+	// bytes show whether networks can read along.
+	Untrusted func() bool
+
 	// TunnelPorts are the destination ports of tunnels that are open to clients from other machines.
 	TunnelPorts []uint16
 }
@@ -77,7 +81,7 @@ type Proxy struct {
 	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
 	metered   atomic.Pointer[map[string]bool] // set by Withdraw; nil = not known yet
-	opened    *openedTunnels                  // nil without Intercept
+	opened    *openedTunnels                  // nil without Intercept and Untrusted
 	buffers   sync.Pool                       // of *[]byte, copyBuffer long
 }
 
@@ -97,7 +101,7 @@ func New(c Config) *Proxy {
 		b := make([]byte, copyBuffer)
 		return &b
 	}
-	if p.Intercept != nil {
+	if p.Intercept != nil || p.Untrusted != nil {
 		p.opened = newOpenedTunnels(p)
 	}
 	return p
@@ -128,7 +132,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case x.client.to.IsValid():
-		x.redirected(x.client.to)
+		x.redirected(x.client.to.String())
+	case x.client.clear != "":
+		x.redirected(x.client.clear)
 	case x.client.opened != "":
 		x.inTunnel(x.client.opened)
 	case r.Method == http.MethodConnect:

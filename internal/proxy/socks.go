@@ -77,6 +77,10 @@ func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 	addr, f := s.greet(c, of)
 	s.p.crowd.Spoke(c)
 	var tun *tunnel
+	if addr != "" && f == nil && s.p.sniffs() {
+		s.unproven(c, addr, of, hangUp)
+		return
+	}
 	if addr != "" && f == nil {
 		tun, f = s.dial(addr, of)
 	}
@@ -103,6 +107,20 @@ func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 		setKeepAlive(c)
 		s.p.runTunnel(tun, c, nil)
 	}
+}
+
+// unproven serves a tunnel that is dialed after its first bytes. hangUp stops the watch for Shutdown.
+func (s *SOCKS) unproven(c *net.TCPConn, addr string, of *client, hangUp func() bool) {
+	_, err := c.Write(socksReply(statute.RepSuccess))
+	s.p.leave(c) // it enters again, or counts as a tunnel
+	hangUp()
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	setKeepAlive(c)
+	s.p.serveSniffed(s.ctx, c, nil, addr, of, transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)})
 }
 
 // greet reads the client's request and returns the destination ("host:port"), or why the client gets no tunnel. It returns neither

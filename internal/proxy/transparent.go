@@ -82,7 +82,8 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 // serve classifies a connection.
 func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	name := ""
-	switch sniff(c, speakTime) {
+	v := sniff(c, speakTime)
+	switch v {
 	case isHTTP:
 		if !t.requests.give(c) {
 			t.p.leave(c)
@@ -92,7 +93,7 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 		name = serverName(c, speakTime)
 	}
 	t.p.crowd.Spoke(c)
-	tun, ok := t.dial(of, name)
+	tun, ok := t.dial(of, name, v != isTLS)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {
 		cutoff.Reset(c)
@@ -104,12 +105,12 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 }
 
 // dial starts the tunnel of a connection to its original destination. name is the server that the client names, "" if it names
-// none: it shows which connections belong together, never where they lead (R163).
-func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
+// none: it shows which connections belong together, never where they lead (R163). exposed says that networks can read along.
+func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true}
+	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true, Exposed: exposed}
 	origin, l, err := t.p.Transport.DialTunnel(t.p.paying(transport.WithFlow(t.ctx, flow), client), client.to.String())
 	if err != nil {
 		t.p.Log.Debug("cannot connect a redirected connection", "error", err)
@@ -228,8 +229,8 @@ func judge(b []byte) verdict {
 	return isOther
 }
 
-// redirected serves a request on a redirected connection.
-func (x *exchange) redirected(to netip.AddrPort) {
+// redirected serves a request on a redirected connection, or in a tunnel, to an address ("host:port").
+func (x *exchange) redirected(to string) {
 	if x.r.Method == http.MethodConnect {
 		x.refuse(badRequest("This connection leads to a web server, which does not support CONNECT. Send CONNECT to the proxy itself."))
 		return
@@ -254,8 +255,8 @@ func (x *exchange) fetchOf(target target) {
 
 // redirectedTarget returns the target of a request whose connection was redirected: named as by the client, and dialed where the
 // client dialed. Without a Host field the address is the authority (R161).
-func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
-	t := target{scheme: "http", host: r.Host, addr: to.String(), path: r.RequestURI}
+func redirectedTarget(r *http.Request, to string) (target, *failure) {
+	t := target{scheme: "http", host: r.Host, addr: to, path: r.RequestURI}
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
 		abs, f := parseTarget(r)
 		if f == nil && abs.scheme != "http" {
@@ -267,7 +268,7 @@ func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
 		t.host, t.path = abs.host, abs.path
 	}
 	if t.host == "" {
-		t.host = strings.TrimSuffix(to.String(), ":80")
+		t.host = strings.TrimSuffix(to, ":80")
 	}
 	if strings.Contains(t.path, "#") {
 		return target{}, badRequest("The path has a fragment (#...), which must not be sent.")

@@ -170,6 +170,9 @@ func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, stri
 	return t.dialDirect(ctx, addr)
 }
 
+// Untrusted reports whether some links must not see credentials.
+func (t *Transport) Untrusted() bool { return t.passThrough.Untrusted() }
+
 // dialDirect connects over one link.
 func (t *Transport) dialDirect(ctx context.Context, addr string) (net.Conn, string, error) {
 	d, err := t.passThrough.DialTunnel(ctx, addr)
@@ -296,6 +299,9 @@ func UsageOf(ctx context.Context) *Usage {
 	u, _ := ctx.Value(usageKey{}).(*Usage)
 	return u
 }
+
+// Harmless reports whether a field of a request holds no credentials. The name is in canonical form.
+func Harmless(name string) bool { return opening.Harmless(name) }
 
 // Public reports whether a host, a name or an address, belongs to the internet: where this is required, no server can redirect
 // a request to a host that only this network knows. Where names really lead is checked before each dial.
