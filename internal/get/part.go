@@ -397,7 +397,7 @@ func (p *part) abandon() string {
 		case p.object.Validator == "":
 			return "nothing was kept: the server does not send a strong validator, which resuming needs"
 		}
-		return fmt.Sprintf("nothing was kept: the state folder, which resuming needs, cannot be used (%v)", p.unclaimed)
+		return fmt.Sprintf("nothing was kept, since it could not be resumed (%v)", p.unclaimed)
 	}
 	p.claim.Writing()
 	_ = p.f.Truncate(p.size) // the claim counts the bytes without a gap

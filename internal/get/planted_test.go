@@ -47,6 +47,19 @@ func (r *rig) sameInode(name string, content []byte) {
 	r.write(name, content)
 }
 
+// tick returns when the file system gives changes a later time than it gave this file.
+func (r *rig) tick(path string) {
+	r.Helper()
+	was, err := os.Stat(path)
+	r.must(err)
+	for now := was; !now.ModTime().After(was.ModTime()); {
+		r.must(os.WriteFile(path+".tick", nil, 0o600))
+		now, err = os.Stat(path + ".tick")
+		r.must(err)
+	}
+	r.must(os.Remove(path + ".tick"))
+}
+
 // backup restores the first half of a file in the way that do says, and zeros instead of the rest.
 func (r *rig) backup(name string, do func(content []byte)) {
 	r.Helper()
@@ -149,6 +162,7 @@ func TestPlanted(t *testing.T) {
 			s := newMortal(t)
 			r := newRig(t, toNodes(s.Server), nil)
 			r.cut(s, Options{})
+			r.tick(r.path("object.part"))
 			plant(r, s.Server)
 			_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
 			b, rerr := os.ReadFile(r.path("object"))

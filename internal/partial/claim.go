@@ -74,8 +74,10 @@ func parseCount(line []byte) (c count, err error) {
 	return c, err
 }
 
-// errUnknown reports that a file has no claim.
-var errUnknown = errors.New("Tributary has no record of writing it")
+var (
+	errUnknown = errors.New("Tributary has no record of writing it")
+	errCoarse  = errors.New("its file system tells too little about files to recognize one again")
+)
 
 // readClaim reads a claim. touched is the time of its last record, in nanoseconds.
 func readClaim(path string) (c claim, touched int64, err error) {
@@ -149,8 +151,11 @@ func (c claim) proves(is status, touched int64) error {
 	case c.writing:
 		last = touched + int64(killSlack)
 	}
+	same := c.is(is.identity, sameBoot) || is.made && c.Closed && c.Born != 0 && c.Born == is.Born // and not changed since
 	switch {
-	case !is.regular || !c.is(is.identity, sameBoot):
+	case is.coarse():
+		return errCoarse
+	case !is.regular || !same:
 		return errors.New("it is not the file that Tributary wrote")
 	case is.changed < first || is.changed > last:
 		return errors.New("another program has changed it")

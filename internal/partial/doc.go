@@ -12,7 +12,9 @@
 //     failure, which may lose the last writes to either, up to two minutes;
 //   - it has at least the bytes that the claim counts.
 //
-// A file system without birth times (NFS, many in user space) is left with inode, device and the time of the change.
+// A file system without birth times (NFS, many in user space) is left with inode, device and the time of the change; if it tells that
+// time only in seconds (ext3), nothing is resumed. FAT makes inodes up when it is mounted, so a download that ended in good order is
+// recognized without.
 //
 // The first line of a claim counts the bytes without a gap, and is overwritten in place around each write. So a process that is killed
 // loses only the bytes beyond the first gap. The rest is replaced as a whole.

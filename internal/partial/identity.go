@@ -28,10 +28,21 @@ type status struct {
 	changed  int64 // time of the last change of content or status, in nanoseconds
 	modified int64 // time of the last change of content
 	regular  bool
+	made     bool // the file system makes inodes up when it is mounted
 }
 
+// coarse reports whether the file system tells too little to recognize a file: no birth, and the last change only in seconds.
+func (s status) coarse() bool { return s.Born == 0 && s.changed%1e9 == 0 }
+
 // statusOf returns the status of an open file.
-func statusOf(f *os.File) (status, error) { return statusAt(int(f.Fd()), "", unix.AT_EMPTY_PATH) }
+func statusOf(f *os.File) (status, error) {
+	st, err := statusAt(int(f.Fd()), "", unix.AT_EMPTY_PATH)
+	var fs unix.Statfs_t
+	if err == nil && unix.Fstatfs(int(f.Fd()), &fs) == nil {
+		st.made = fs.Type == unix.MSDOS_SUPER_MAGIC || fs.Type == unix.EXFAT_SUPER_MAGIC
+	}
+	return st, err
+}
 
 // statusOfPath returns the status of the file at a path, which may be a symbolic link.
 func statusOfPath(path string) (status, error) {
@@ -47,16 +58,16 @@ func statusAt(fd int, path string, flags int) (status, error) {
 			return status{}, err
 		}
 		return status{
-			identity{uint64(s.Dev), uint64(s.Ino), 0},
-			s.Size, s.Ctim.Nano(), s.Mtim.Nano(), s.Mode&unix.S_IFMT == unix.S_IFREG,
+			identity: identity{uint64(s.Dev), uint64(s.Ino), 0}, size: s.Size, changed: s.Ctim.Nano(), modified: s.Mtim.Nano(),
+			regular: s.Mode&unix.S_IFMT == unix.S_IFREG,
 		}, nil
 	}
 	if err != nil {
 		return status{}, err
 	}
 	st := status{
-		identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0},
-		int64(x.Size), nanoseconds(x.Ctime), nanoseconds(x.Mtime), x.Mode&unix.S_IFMT == unix.S_IFREG,
+		identity: identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0}, size: int64(x.Size), changed: nanoseconds(x.Ctime),
+		modified: nanoseconds(x.Mtime), regular: x.Mode&unix.S_IFMT == unix.S_IFREG,
 	}
 	if x.Mask&unix.STATX_BTIME != 0 {
 		st.Born = nanoseconds(x.Btime)

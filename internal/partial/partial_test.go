@@ -56,6 +56,20 @@ func (r *rig) download(keep bool) {
 	} else {
 		c.Close()
 	}
+	r.tick(r.part)
+}
+
+// tick returns when the file system gives changes a later time than it gave this file.
+func (r *rig) tick(path string) {
+	r.Helper()
+	was, err := os.Stat(path)
+	r.must(err)
+	for now := was; !now.ModTime().After(was.ModTime()); {
+		r.must(os.WriteFile(path+".tick", nil, 0o600))
+		now, err = os.Stat(path + ".tick")
+		r.must(err)
+	}
+	r.must(os.Remove(path + ".tick"))
 }
 
 // find opens a partial file and asks what it contains.
@@ -333,6 +347,26 @@ func TestWithoutBirth(t *testing.T) {
 	is.Device++
 	if c.proves(is, 100) == nil {
 		t.Error("R218: another device after a reboot")
+	}
+	c.changed = 3e9
+	coarse := status{identity: c.identity, size: 9, changed: 3e9, regular: true}
+	if c.proves(coarse, 3e9) == nil {
+		t.Error("R218: a change within the same second would not show")
+	}
+	// FAT.
+	c.Born, c.changed = 7, 2e9
+	fat := status{identity: identity{Device: 5, Inode: 9, Born: 7}, size: 9, changed: 2e9, regular: true, made: true}
+	if err := c.proves(fat, 3e9); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*status){
+		"born later": func(s *status) { s.Born++ }, "changed": func(s *status) { s.changed += 2e9 }, "not FAT": func(s *status) { s.made = false },
+	} {
+		now := fat
+		change(&now)
+		if c.proves(now, 3e9) == nil {
+			t.Errorf("R218: FAT, %s", name)
+		}
 	}
 }
 

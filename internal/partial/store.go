@@ -92,9 +92,12 @@ func (s Store) Claim(part *os.File, has Found) (*Recorder, error) {
 		err = os.MkdirAll(string(s), 0o700)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the state folder: %w", err)
 	}
 	is, err := statusOf(part)
+	if err == nil && is.coarse() {
+		err = errCoarse
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (s Store) Claim(part *os.File, has Found) (*Recorder, error) {
 	}
 	side, err := c.create(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the state folder: %w", err)
 	}
 	return newRecorder(s, part, side, path, c), nil
 }
@@ -153,7 +156,7 @@ func (s Store) Completed(file string, urls []string) (size int64, ok bool) {
 	if err != nil || !is.regular || !c.is(is.identity, c.Boot == bootID()) || is.size != c.prefix {
 		return 0, false
 	}
-	if is.Born == 0 && is.changed > touched+int64(killSlack) { // the inode alone is no proof
+	if is.coarse() || is.Born == 0 && is.changed > touched+int64(killSlack) { // the inode alone is no proof
 		return 0, false
 	}
 	return is.size, true

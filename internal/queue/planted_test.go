@@ -23,6 +23,7 @@ func (r *rig) half(q *Queue) (gid string) {
 	if d := r.is(q, gid, Paused); d.Have != size/2 {
 		r.Fatalf("%+v", d)
 	}
+	r.tick(r.file("1.part"))
 	return gid
 }
 
@@ -32,6 +33,19 @@ func (r *rig) must(errs ...error) {
 	if err := errors.Join(errs...); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// tick returns when the file system gives changes a later time than it gave this file.
+func (r *rig) tick(path string) {
+	r.Helper()
+	was, err := os.Stat(path)
+	r.must(err)
+	for now := was; !now.ModTime().After(was.ModTime()); {
+		r.must(os.WriteFile(path+".tick", nil, 0o600))
+		now, err = os.Stat(path + ".tick")
+		r.must(err)
+	}
+	r.must(os.Remove(path + ".tick"))
 }
 
 // file is the path of a file in the folder.
