@@ -218,7 +218,10 @@ func (c *odd) try(t *testing.T, tr *Transport, plain *http.Transport, direct, u 
 	} else if resp.StatusCode != http.StatusOK {
 		return fmt.Sprintf("status %d with %d bytes, directly %d with %d", resp.StatusCode, len(got), status, len(want)), nil
 	}
-	if !bytes.Equal(got, c.object.Bytes(part.Start, part.End)) {
+	other := c.object // of ot.NewVersion: which node answers is not certain
+	other.Seed += 0x5eed
+	if !bytes.Equal(got, c.object.Bytes(part.Start, part.End)) &&
+		(!strings.Contains(c.name, "other version") || !bytes.Equal(got, other.Bytes(part.Start, part.End))) {
 		return fmt.Sprintf("status %d, %d bytes that are not %v", resp.StatusCode, len(got), part), nil
 	}
 	return "", nil
