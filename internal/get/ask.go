@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/chain"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
@@ -105,6 +106,9 @@ func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.cookies.Add(r.URL, r.Header)
 	resp, err := w.Transport.RoundTrip(r)
 	if err != nil {
+		if w.at.host != w.asked.host && transport.FailureOf(err).Outcome == fault.Rebound {
+			return nil, inward(w.at)
+		}
 		return nil, unreachable(err, w.at)
 	}
 	w.cookies.Keep(r.URL, resp.Header)
@@ -133,8 +137,8 @@ func (w *walk) mayLead(to location) error {
 	if to.host == w.asked.host || chain.Check(w.asked.host) != nil || knows && g.Inward(w.asked.host) {
 		return nil
 	}
-	if err := chain.Check(to.host); err != nil {
-		return &Error{Kind: Server, Redirect: true, Host: to.url.Host, Err: err, Next: "if you trust it, download " + to.origin() + " itself"}
+	if chain.Check(to.host) != nil {
+		return inward(to)
 	}
 	if knows {
 		g.KeepOut(to.host, true)
@@ -167,6 +171,14 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	w.at = next
 	r.URL, r.Header = next.request(), w.header.Clone()
 	return nil
+}
+
+// inward returns the error of a redirect from the internet to this machine or its networks.
+func inward(to location) *Error {
+	return &Error{
+		Kind: Server, Redirect: true, Host: to.url.Host, Err: fmt.Errorf("%w (%s)", chain.ErrInward, to.url.Host),
+		Next: "if you trust that, download from there directly",
+	}
 }
 
 // nowhere returns the error of a redirect that cannot be followed.

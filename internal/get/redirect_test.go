@@ -273,6 +273,13 @@ type guided struct {
 func (g *guided) Inward(host string) bool        { return host == g.inward }
 func (g *guided) KeepOut(host string, keep bool) { g.out[host] = keep }
 
+func (g *guided) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == "rebind.example.com" {
+		return nil, link.ErrRebound
+	}
+	return g.RoundTripper.RoundTrip(r)
+}
+
 func TestRedirectsInward(t *testing.T) {
 	o := origintest.Object{Size: mid}
 	h := &redirector{object: serveObject(o), to: map[string]string{}}
@@ -287,6 +294,7 @@ func TestRedirectsInward(t *testing.T) {
 		{"R240 from the internet to a local name", "http://files.example.com/a", "http://router/b", "", true},
 		{"R240 from the internet to an address that is spelled oddly", "http://files.example.com/a", "http://127.1/b", "", true},
 		{"R240 from the internet to metadata", "http://files.example.com/a", "http://169.254.169.254/b", "", true},
+		{"R240 from the internet to a name that leads inwards", "http://files.example.com/a", "http://rebind.example.com/b", "", true},
 		{"R240 from the internet to the internet", "http://files.example.com/a", "http://cdn.example.com/b", "", false},
 		{"R240 to itself", "http://files.example.com/a", "/b", "", false},
 		{"R240 from a local name", "http://nas/a", s.URL + "/b", "", false},
