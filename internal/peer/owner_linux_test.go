@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,5 +195,38 @@ func BenchmarkOwner(b *testing.B) {
 		if _, err := Owner(remote, local); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestAbandoned: a client that sends no more still holds its end, and one that closes its socket does not.
+func TestAbandoned(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	local, remote := server.LocalAddr().(*net.TCPAddr).AddrPort(), server.RemoteAddr().(*net.TCPAddr).AddrPort()
+	if Abandoned(local, remote) {
+		t.Error("the client is there")
+	}
+	if err := client.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if Abandoned(local, remote) {
+		t.Error("the client sends no more, and waits")
+	}
+	client.Close()
+	for !Abandoned(local, remote) { // the socket may be orphaned a moment after its last segment
+		runtime.Gosched()
 	}
 }
