@@ -3,6 +3,7 @@ package inbound
 import (
 	"io"
 	"net"
+	"net/netip"
 )
 
 // Conn is a connection of a client that speaks HTTP/1. net/http reads it in one goroutine at a time.
@@ -11,6 +12,7 @@ type Conn struct {
 	head    head
 	out, in []byte // bytes to deliver, and those that arrived behind them
 	serving bool   // a request is being served
+	ends    func(net.Conn) (local, remote netip.AddrPort)
 	// original, if not nil, turns the target of the present request into that of the client.
 	original func(target string) string
 }
@@ -44,7 +46,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		case err == io.EOF && c.serving && len(p) == 1:
 			// A client that sends no more may wait for its answer (RFC 9112 section 9.6). net/http watches for clients that leave by
 			// reading one byte, and takes the end of what they send for that.
-			return 0, left(c.Conn)
+			return 0, c.left()
 		default:
 			return n, err
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -128,6 +129,33 @@ func TestClientsThatSendNoMore(t *testing.T) {
 		ctx := <-arrived
 		nc.Close()
 		<-ctx.Done()
+	})
+	t.Run("R241 where the client believes to be connected counts", func(t *testing.T) {
+		other := dial(t, addr, "")
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan net.Conn, 1)
+		s := NewServer(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })})
+		s.Ends = func(nc net.Conn) (local, remote netip.AddrPort) {
+			asked <- nc
+			return other.RemoteAddr().(*net.TCPAddr).AddrPort(), other.LocalAddr().(*net.TCPAddr).AddrPort()
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Serve(l) }()
+		t.Cleanup(func() { s.Close(); <-done })
+		nc := dial(t, l.Addr().String(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		if err := nc.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := (<-asked).(*net.TCPConn); !ok {
+			t.Error("it was asked about another connection")
+		}
+		other.Close()
+		if _, err := io.ReadAll(nc); err != nil { // it ends when the request does
+			t.Error(err)
+		}
 	})
 	t.Run("R241 content that ends early is an error", func(t *testing.T) {
 		nc := dial(t, addr, ask[:len(ask)-1])

@@ -22,7 +22,9 @@ const (
 // left waits until a client that sends no more has left, or the connection's read deadline, and returns the error of the read that
 // waits for it. A client that ends its sending side and one that closes its socket look alike here, until something is sent to
 // them: then the latter answers with a reset. Within this machine, the kernel knows whether a program still holds the socket.
-func left(nc net.Conn) error {
+func (c *Conn) left() error {
+	abandoned := c.abandoned()
+	nc := c.Conn
 	for {
 		over, ok := nc.(interface{ NetConn() net.Conn })
 		if !ok {
@@ -35,7 +37,7 @@ func left(nc net.Conn) error {
 		return io.EOF
 	}
 	raw, err := sc.SyscallConn()
-	if err != nil || abandoned(nc) {
+	if err != nil || abandoned() {
 		return io.EOF
 	}
 	var looking sync.WaitGroup
@@ -49,7 +51,7 @@ func left(nc net.Conn) error {
 			case <-done:
 				return
 			}
-			if abandoned(nc) {
+			if abandoned() {
 				_ = nc.SetReadDeadline(time.Unix(1, 0)) // nobody needs the connection any more
 				return
 			}
@@ -68,15 +70,19 @@ func hungUp(fd uintptr) bool {
 	return err == nil && n > 0
 }
 
-// abandoned reports whether no program holds the other end of a connection.
-func abandoned(nc net.Conn) bool {
-	local, ok1 := nc.LocalAddr().(*net.TCPAddr)
-	remote, ok2 := nc.RemoteAddr().(*net.TCPAddr)
-	return ok1 && ok2 && isHere(remote) && peer.Abandoned(local.AddrPort(), remote.AddrPort())
-}
-
-// isHere reports whether an address is on this machine, as far as it is known without asking.
-func isHere(a *net.TCPAddr) bool {
-	addr, ok := netip.AddrFromSlice(a.IP)
-	return ok && addr.Unmap().IsLoopback()
+// abandoned returns a function that reports whether the client is on this machine, and no program holds its end any more.
+func (c *Conn) abandoned() func() bool {
+	var local, remote netip.AddrPort
+	if c.ends != nil {
+		local, remote = c.ends(c.Conn)
+	}
+	if !remote.IsValid() {
+		l, ok1 := c.LocalAddr().(*net.TCPAddr)
+		r, ok2 := c.RemoteAddr().(*net.TCPAddr)
+		if !ok1 || !ok2 {
+			return func() bool { return false }
+		}
+		local, remote = l.AddrPort(), r.AddrPort()
+	}
+	return func() bool { return peer.Abandoned(local, remote) }
 }

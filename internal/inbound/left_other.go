@@ -2,10 +2,7 @@
 
 package inbound
 
-import (
-	"io"
-	"net"
-)
+import "io"
 
 // left treats the end of what a client sends as the end of its interest.
-func left(net.Conn) error { return io.EOF }
+func (c *Conn) left() error { return io.EOF }

@@ -7,12 +7,16 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 )
 
 // Server is an http.Server whose connections are Conns. The hooks and the handler of the http.Server see what they would see
 // without it, except that a target has the bytes that the client sent.
 type Server struct {
 	*http.Server
+	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself, as for a
+	// redirected one; otherwise zero values. nil = they always are.
+	Ends func(nc net.Conn) (local, remote netip.AddrPort)
 }
 
 type connKey struct{}
@@ -49,14 +53,17 @@ func NewServer(s *http.Server) *Server {
 		}
 		handler.ServeHTTP(w, r)
 	})
-	return &Server{s}
+	return &Server{Server: s}
 }
 
 // Serve serves the connections that l accepts, see [http.Server.Serve].
-func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(listener{l}) }
+func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(listener{l, s.Ends}) }
 
 // listener makes Conns.
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	ends func(net.Conn) (local, remote netip.AddrPort)
+}
 
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
@@ -67,7 +74,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if t, ok := nc.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
 		return nc, nil // net/http needs the connection itself to serve HTTP/2
 	}
-	return &Conn{Conn: nc}, nil
+	return &Conn{Conn: nc, ends: l.ends}, nil
 }
 
 // Unwrap returns the connection below a Conn that was hijacked, and the bytes read from it that its reader has not seen yet.

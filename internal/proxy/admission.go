@@ -101,6 +101,14 @@ func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
+// ends returns the ends of a redirected connection as its client sees them.
+func (p *Proxy) ends(nc net.Conn) (local, remote netip.AddrPort) {
+	if c, ok := p.clients.Load(nc); ok && c.(*client).to.IsValid() {
+		return c.(*client).local, c.(*client).remote
+	}
+	return local, remote
+}
+
 // connState is the server's ConnState. A hijacked connection is a tunnel, which counts as such, or ends at once.
 func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
 	switch s {

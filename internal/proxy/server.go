@@ -35,7 +35,9 @@ func NewServer(p *Proxy) *inbound.Server {
 	}
 	s.Protocols.SetHTTP1(true)
 	cutoff.Show(s)
-	return inbound.NewServer(s)
+	front := inbound.NewServer(s)
+	front.Ends = p.ends
+	return front
 }
 
 // checkRequest refuses requests that are invalid in every form. HTTP/2 is valid only in opened tunnels.
