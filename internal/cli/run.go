@@ -252,7 +252,7 @@ func undisturbed(kept []trust.Limit) string {
 	for i, l := range kept {
 		names[i] = l.String()
 	}
-	return "; over one link: programs that obey " + strings.Join(names, ", ") + " (which trusts fewer authorities than the proxy)"
+	return "; over one link: programs that obey " + strings.Join(names, ", ") + " (fewer authorities than the proxy's)"
 }
 
 // superviseCommand returns the hidden command whose process runs the command of run.

@@ -46,6 +46,9 @@ type Config struct {
 	// It must not block.
 	Goodput func(link string, perSecond float64)
 
+	// Lied, if not nil, reports whether a link recently showed a false certificate for the host at addr. It must not block.
+	Lied func(link, addr string) bool
+
 	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
 	// further links, including metered ones, could help. It must not block.
 	Running func(transfers, further int)

@@ -96,7 +96,8 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) open
 	}
 	m.Small = m.Small && m.Size <= e.cfg.Threshold
 	for _, l := range links {
-		if e.history.Excluded(now, networkOf(l), o) || e.record.Excluded(now, networkOf(l), o) {
+		lied := e.cfg.Lied != nil && req.Target.Scheme == "https" && e.cfg.Lied(l.Name, req.Target.Addr)
+		if lied || e.history.Excluded(now, networkOf(l), o) || e.record.Excluded(now, networkOf(l), o) {
 			m.Excluded[l.Name] = true
 		}
 	}

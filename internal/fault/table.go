@@ -85,7 +85,8 @@ var rows = [...]Row{
 	},
 	BadTLS: {
 		"bad_tls", BlameOrigin, false, badGateway, "tls_protocol_error", ExitTLS,
-		"The TLS handshake with the server failed", "check the scheme and the port of the URL",
+		"The TLS handshake with the server failed",
+		"check the scheme and the port of the URL; the server must have TLS 1.3, or TLS 1.2 with ECDHE (RSA key exchange is not supported)",
 	},
 
 	Busy: {"busy", BlameOrigin, true, unavailable, "destination_unavailable", ExitServer, "The server is busy", "try again later"},

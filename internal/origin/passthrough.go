@@ -20,6 +20,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/spread"
 )
 
 // expectContinue is how long a request body waits for the origin's 100 before it is sent anyway (RFC 9110 section 10.1.1 forbids
@@ -36,6 +37,8 @@ type PassThrough struct {
 	Idle func(link, addr string)
 	// Placer, if not nil, chooses the link that starts first, and counts the bytes carried.
 	Placer *Placer
+	// Greetings is as Pool.Greetings.
+	Greetings *Greetings
 	// Detour, if not nil, returns a link to try before the others for a request, if there is one.
 	Detour func(r *http.Request) (link.Link, bool)
 
@@ -74,7 +77,7 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 // Cache-Control that it adds.
 func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
 	addr := HostPort(r.URL)
-	as, links := p.Placer.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.orderFor(r), p.isLost)
+	as, links := p.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.orderFor(r))
 	if p.Detour != nil {
 		if l, ok := p.Detour(r); ok {
 			links = slices.Insert(slices.Clone(links), 0, l)
@@ -94,9 +97,25 @@ func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (Dialed, erro
 	return p.DialAmong(ctx, addr, nil)
 }
 
+// place is Placer.place; links that lied about the host come last.
+func (p *PassThrough) place(f spread.Flow, addr string, links []link.Link) (*placed, []link.Link) {
+	as, links := p.Placer.place(f, addr, links, p.isLost)
+	return as, p.Greetings.order(links, addr)
+}
+
 // DialAmong is DialTunnel. It first calls tell, if not nil, with the links in the order in which they may start.
 func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (Dialed, error) {
-	as, links := p.Placer.place(flowTo(ctx, addr, ""), addr, p.order(ctx), p.isLost)
+	return p.dial(ctx, addr, p.order(ctx), tell)
+}
+
+// DialOther is DialTunnel over other links than those named.
+func (p *PassThrough) DialOther(ctx context.Context, addr string, tried []string) (Dialed, error) {
+	links := slices.DeleteFunc(p.order(ctx), func(l link.Link) bool { return slices.Contains(tried, l.Name) })
+	return p.dial(ctx, addr, links, nil)
+}
+
+func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, tell func([]link.Link)) (Dialed, error) {
+	as, links := p.place(flowTo(ctx, addr, ""), addr, links)
 	if tell != nil {
 		tell(links)
 	}
@@ -204,6 +223,8 @@ func linkConn(nc net.Conn) net.Conn {
 			nc = c.Conn
 		case *tls.Conn:
 			nc = c.NetConn()
+		case *heard:
+			nc = c.Conn
 		case *kept:
 			return c.Conn
 		default:
@@ -245,6 +266,35 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 			return resp, links[0], err
 		}
 	}
+	resp, l, err := ws.overFirst(out, body, links, as)
+	if Mute(err) { // the host may answer a smaller ClientHello
+		resp, l, err = ws.overFirst(out, body, links, as)
+	}
+	for Misled(err) {
+		left := slices.DeleteFunc(slices.Clone(links), func(o link.Link) bool { return o.Name == l.Name })
+		if links = left; len(links) == 0 {
+			break
+		}
+		again, other, e := ws.overFirst(out, body, links, as)
+		if other.Name == "" {
+			break // no other link connects
+		}
+		l = other
+		if !Misled(e) {
+			resp, err = again, e
+		}
+	}
+	if unsent(err) && r.Body != nil {
+		r.Body.Close()
+	}
+	return resp, l, err
+}
+
+// unsent reports whether a request was not sent, so that it may be sent over another connection.
+func unsent(err error) bool { return errors.Is(err, errNoIdle) || Mute(err) || Misled(err) }
+
+// overFirst sends r over the first link that connects. If none does, it returns no link.
+func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []link.Link, as *placed) (*http.Response, link.Link, error) {
 	d, err := ws.passThrough.race(r.Context(), links, HostPort(r.URL), as.headStart())
 	if err != nil {
 		if r.Body != nil {
@@ -253,7 +303,7 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 		return nil, link.Link{}, err
 	}
 	h := &handed{conn: d.Conn}
-	resp, err := ws.over(out, body, d.Link, h, as)
+	resp, err := ws.over(r, body, d.Link, h, as)
 	if nc := h.take(); nc != nil { // another connection had become idle
 		nc.Close()
 	}
@@ -284,7 +334,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	}
 	ws.refresh(l, addr)
 	resp, err := ws.transport(l).http.RoundTrip(r)
-	if body != nil && !errors.Is(err, errNoIdle) {
+	if body != nil && !unsent(err) {
 		lent.settle()
 	}
 	if err == nil {
@@ -352,7 +402,7 @@ func (ws *transports) transport(l link.Link) *linkTransport {
 				if err != nil {
 					return nil, err
 				}
-				return handshake(ctx, nc, ws.passThrough.tls, addr)
+				return ws.passThrough.handshake(ctx, nc, w.link.Load().Name, addr)
 			},
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    maxIdlePerKey,
@@ -390,14 +440,14 @@ func (ws *transports) connect(ctx context.Context, w *linkTransport, addr string
 	return w.keep(d.Conn, addr), nil
 }
 
-// handshake establishes TLS on a connection to addr.
-func handshake(ctx context.Context, nc net.Conn, base *tls.Config, addr string) (net.Conn, error) {
-	config := base.Clone()
+// handshake establishes TLS on a connection to addr over a link.
+func (p *PassThrough) handshake(ctx context.Context, nc net.Conn, link, addr string) (net.Conn, error) {
+	config := p.tls.Clone()
 	config.ServerName, _, _ = net.SplitHostPort(addr) // as dialed
-	c := tls.Client(nc, config)
 	err := nc.SetDeadline(time.Now().Add(handshakeTime))
+	var c *tls.Conn
 	if err == nil {
-		err = c.HandshakeContext(ctx)
+		c, err = p.Greetings.handshake(ctx, nc, config, link, addr)
 	}
 	if err == nil {
 		err = nc.SetDeadline(time.Time{})

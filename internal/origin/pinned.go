@@ -31,7 +31,7 @@ func (p *PassThrough) Pin() *Pinned {
 
 // Do is as PassThrough.Do.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
-	links := p.passThrough.orderFor(r)
+	links := p.passThrough.Greetings.order(p.passThrough.orderFor(r), HostPort(r.URL))
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()

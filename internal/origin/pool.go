@@ -36,6 +36,9 @@ type Pool struct {
 	// Idle, if not nil, is called when an unused connection to addr over a link is kept. It must be set before use.
 	Idle func(link, addr string)
 
+	// Greetings, if not nil, remembers handshakes. It must be set before use.
+	Greetings *Greetings
+
 	tls    *tls.Config
 	chunks sync.Pool // for HTTP/2
 
@@ -104,6 +107,14 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 
 // connect makes a connection that carries HTTP.
 func (p *Pool) connect(ctx context.Context, l link.Link, t engine.Target) (*stream, error) {
+	s, err := p.dial(ctx, l, t)
+	if Mute(err) { // the host may answer a smaller ClientHello
+		s, err = p.dial(ctx, l, t)
+	}
+	return s, err
+}
+
+func (p *Pool) dial(ctx context.Context, l link.Link, t engine.Target) (*stream, error) {
 	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, err
@@ -119,7 +130,7 @@ func (p *Pool) connect(ctx context.Context, l link.Link, t engine.Target) (*stre
 func (p *Pool) begin(ctx context.Context, s *stream, k key, c *tls.Config) error {
 	s.key = k
 	if k.scheme == "https" {
-		err := s.secure(ctx, c, k.host)
+		err := s.secure(ctx, p.Greetings, c)
 		if err == nil {
 			err = s.negotiate(p)
 		}
@@ -189,13 +200,15 @@ func (p *Pool) hand(s *stream, reused bool) engine.Conn {
 	return newConn(p, s, reused)
 }
 
-func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) error {
+func (s *stream) secure(ctx context.Context, g *Greetings, c *tls.Config) error {
 	c = c.Clone()
-	c.ServerName = (&url.URL{Host: authority}).Hostname()
+	c.ServerName = (&url.URL{Host: s.key.host}).Hostname()
 	s.tail = &tail{Conn: s.socket}
-	tc := tls.Client(s.tail, c)
-	s.conn = tc
-	return tc.HandshakeContext(ctx)
+	tc, err := g.handshake(ctx, s.tail, c, s.key.link, s.key.addr)
+	if err == nil {
+		s.conn = tc
+	}
+	return err
 }
 
 // usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. An HTTP/2

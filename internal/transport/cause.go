@@ -91,6 +91,12 @@ func decided(err error) (fault.Outcome, bool) {
 	return 0, false
 }
 
+// alert reports whether a TLS handshake ended with an alert, whose type crypto/tls does not export.
+func alert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "remote error" || op.Op == "local error")
+}
+
 // network looks for the errors of package net, of TLS and of HTTP.
 func network(err error) (fault.Outcome, bool) {
 	var dns *net.DNSError
@@ -105,7 +111,7 @@ func network(err error) (fault.Outcome, bool) {
 		return fault.BadCertificate, true
 	case errors.Is(err, origin.ErrMalformed):
 		return fault.Malformed, true
-	case errors.As(err, new(tls.AlertError)), errors.As(err, new(tls.RecordHeaderError)):
+	case errors.As(err, new(tls.AlertError)), errors.As(err, new(tls.RecordHeaderError)), alert(err):
 		return fault.BadTLS, true
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fault.PortClosed, true

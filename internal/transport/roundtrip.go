@@ -200,7 +200,39 @@ func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error)
 	if err != nil {
 		return Dialed{}, err
 	}
-	return Dialed{d.Conn, d.Link.Name, func(ctx context.Context) (string, bool, error) { return t.pool.Greet(ctx, d, to) }}, nil
+	greet := func(until context.Context) (string, bool, error) {
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // with what it says about the client
+		defer cancel(nil)
+		defer context.AfterFunc(until, func() { cancel(context.Cause(until)) })()
+		return t.greet(ctx, d, to)
+	}
+	return Dialed{d.Conn, d.Link.Name, greet}, nil
+}
+
+// greet does the TLS handshake with an origin. If its certificate is not valid over a link, another link may lead to the origin
+// itself; the error is that of the first link if none does.
+func (t *Transport) greet(ctx context.Context, d origin.Dialed, to engine.Target) (protocol string, asked bool, err error) {
+	var first error
+	var tried []string
+	for {
+		protocol, asked, err = t.pool.Greet(ctx, d, to)
+		if err == nil || asked || ctx.Err() != nil {
+			return protocol, asked, err
+		}
+		if first == nil || origin.Mute(first) {
+			first = err
+		}
+		switch {
+		case origin.Mute(err): // the next ClientHello is smaller, over whichever link
+		case origin.Misled(first):
+			tried = append(tried, d.Link.Name)
+		default:
+			return "", false, first
+		}
+		if d, err = t.passThrough.DialOther(ctx, to.Addr, tried); err != nil {
+			return "", false, first
+		}
+	}
 }
 
 // Session carries the requests of one client whose credentials authenticate its connections (RFC 4559 section 6), over

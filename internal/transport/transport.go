@@ -135,6 +135,7 @@ func New(c Config) (*Transport, error) {
 	devices := link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
 	t.source = link.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
+	t.pool.Greetings = new(origin.Greetings)
 	t.placer = origin.NewPlacer(policy(c.Settings))
 	t.placer.Busy = func(running, spread int) {
 		t.engine.Others(running)
@@ -151,6 +152,7 @@ func New(c Config) (*Transport, error) {
 		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
 		Behind: func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
 		Heard:  t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
+		Lied: t.pool.Greetings.Lied,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.passThrough.DropLink(name)
@@ -163,6 +165,7 @@ func New(c Config) (*Transport, error) {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	t.passThrough = origin.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
+	t.passThrough.Greetings = t.pool.Greetings
 	t.passThrough.Placer = t.placer
 	if c.Settings.MaxConnectionsPerHost > 0 {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
