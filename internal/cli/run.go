@@ -107,7 +107,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	folder, err := trust.NewFolder(a.privateBase())
+	folder, err := trust.NewFolder(a.privateBase(), supervise.EndLeft)
 	if err != nil {
 		return fmt.Errorf("make a folder for the certificate: %w", err)
 	}

@@ -174,8 +174,8 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestParseRoot: an authority that is less limited than those of this package is refused.
-func TestParseRoot(t *testing.T) {
+// TestR231ParseRoot: an authority that is less limited than those of this package is refused.
+func TestR231ParseRoot(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,11 +26,17 @@ const proceed = 0
 type Supervisor struct {
 	cmd     *exec.Cmd
 	control *os.File
+	before  []int // children that this process already had: a shell that has replaced itself leaves its own
 }
 
 // Start starts the supervisor with the given command line: its process must call Main. The command starts with Run. The caller
 // must call Close.
 func Start(supervisor, env []string) (*Supervisor, error) {
+	// If the supervisor is killed, its processes become children of this one, which ends them.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become the reaper of the command's processes: %w", err)
+	}
+	before := children()
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -41,13 +49,30 @@ func Start(supervisor, env []string) (*Supervisor, error) {
 		write.Close()
 		return nil, err
 	}
-	return &Supervisor{cmd, write}, nil
+	return &Supervisor{cmd, write, before}, nil
 }
 
 // Close ends what is still running, and waits for it.
 func (s *Supervisor) Close() {
 	_ = s.control.Close()
 	_ = s.cmd.Wait() // fails if Run has already waited
+	s.endOrphans()
+}
+
+// endOrphans ends what a killed supervisor has left. One that ended by itself has left only processes of other users.
+func (s *Supervisor) endOrphans() {
+	for until := time.Now().Add(grace); time.Now().Before(until); time.Sleep(look) {
+		left := false
+		for _, pid := range children() {
+			if !slices.Contains(s.before, pid) && unix.Kill(pid, unix.SIGKILL) == nil {
+				left = true
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+		if !left {
+			return
+		}
+	}
 }
 
 // Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. Meanwhile it passes signals
@@ -75,6 +100,7 @@ func (s *Supervisor) Run() (code int, err error) {
 				return exit.ExitCode(), nil
 			}
 			if err != nil {
+				s.endOrphans()
 				return 0, fmt.Errorf("the supervisor of the command: %w", err)
 			}
 			return 0, nil

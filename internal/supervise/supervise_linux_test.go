@@ -218,10 +218,13 @@ func TestKilled(t *testing.T) {
 	r.ended(-1)
 }
 
-// TestSupervisorKilled: without the supervisor the command does not continue.
+// TestSupervisorKilled: without the supervisor, neither the command continues nor what it left in the background.
 func TestSupervisorKilled(t *testing.T) {
-	r := run(t, `echo $PPID; echo $$; exec sleep 1000`)
-	supervisor, command := r.pid(), r.pid()
+	r := run(t, `
+		echo $PPID; echo $$
+		(trap '' TERM; setsid sh -c 'echo $$; sleep 1000 & echo $!; wait' &)
+		exec sleep 1000`)
+	supervisor, command, other, below := r.pid(), r.pid(), r.pid(), r.pid()
 	if err := unix.Kill(supervisor, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +234,47 @@ func TestSupervisorKilled(t *testing.T) {
 		t.Errorf("exit code %d: %s", got, rest)
 	}
 	_ = os.Remove(r.folder) // the caller must do this then
-	r.gone(command)
+	r.gone(command, other, below)
+}
+
+// TestBothKilled: what is left without a supervisor is found by the folder that its environment names.
+func TestBothKilled(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "folder")
+	var pids []int
+	for _, env := range [][]string{{"SSL_CERT_FILE=" + folder + "/ca.pem"}, {"SSL_CERT_FILE=" + folder + "-other/ca.pem"}} {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Env = append(os.Environ(), env...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		pids = append(pids, cmd.Process.Pid)
+	}
+	t.Run("one of them", func(t *testing.T) {
+		t.Setenv("TRIBUTARY_TEST", folder+"/file")
+		EndLeft(folder)
+		if ended(t, pids[0]) {
+			t.Error("a process ended its own kin")
+		}
+	})
+	EndLeft(folder)
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(pids[0], &status, 0, nil); err != nil || status.Signal() != unix.SIGKILL {
+		t.Errorf("%v, %v", status, err)
+	}
+	if ended(t, pids[1]) {
+		t.Error("a process of another folder was ended")
+	}
+}
+
+// ended reports whether a child has ended.
+func ended(t *testing.T, pid int) bool {
+	t.Helper()
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got == pid
 }
 
 // TestNoDescriptors: the command has none of our files open.

@@ -21,9 +21,10 @@ type Folder struct {
 	lock *os.File
 }
 
-// NewFolder creates a folder in base that only this user can read, and removes those left there by processes that were killed.
-func NewFolder(base string) (*Folder, error) {
-	prune(base)
+// NewFolder creates a folder in base that only this user can read, and removes those left there by processes that were killed, after it
+// has called left for each.
+func NewFolder(base string, left func(path string)) (*Folder, error) {
+	prune(base, left)
 	for range 10 { // before it is locked, another process may consider it left behind
 		path, err := os.MkdirTemp(base, folderPrefix)
 		if err != nil {
@@ -52,10 +53,11 @@ func own(path string) *os.File {
 	return f
 }
 
-func prune(base string) {
-	left, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*")) // fails only for a bad pattern
-	for _, path := range left {
+func prune(base string, left func(path string)) {
+	all, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*")) // fails only for a bad pattern
+	for _, path := range all {
 		if lock := own(path); lock != nil {
+			left(path)
 			_ = os.RemoveAll(path)
 			lock.Close()
 		}

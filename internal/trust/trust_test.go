@@ -22,7 +22,7 @@ func authority(name string) string {
 
 func folder(t *testing.T, base string) *Folder {
 	t.Helper()
-	f, err := NewFolder(base)
+	f, err := NewFolder(base, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
