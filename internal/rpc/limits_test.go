@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,25 +141,31 @@ func testStrangers(t *testing.T) {
 	}
 }
 
-// TestStrangersLeave: a socket has ten seconds to show the token.
+// TestStrangersLeave: a socket has ten seconds to show the token, and no longer than until there are too many.
 func TestStrangersLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s strangers
-		ended := false
-		leave := s.enter(func() { ended = true })
-		time.Sleep(shortTime - time.Nanosecond)
-		synctest.Wait()
-		if ended {
-			t.Error("R224 too early")
-		}
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		if !ended {
-			t.Error("R224 it may stay")
-		}
-		leave()
-		leave = s.enter(func() { t.Error("R224 a known socket is closed") })
-		leave()
-		time.Sleep(2 * shortTime)
-	})
+	t.Run("R224 strangers leave", func(t *testing.T) { synctest.Test(t, testStrangersLeave) })
+}
+
+func testStrangersLeave(t *testing.T) {
+	var s strangers
+	ended := make([]bool, maxStrangers+1)
+	for i := range ended {
+		s.enter(func() { ended[i] = true })
+	}
+	if !ended[0] || slices.Contains(ended[1:], true) {
+		t.Errorf("R224 the oldest makes room: %v", ended)
+	}
+	time.Sleep(shortTime - time.Nanosecond)
+	synctest.Wait()
+	if slices.Contains(ended[1:], true) {
+		t.Errorf("R224 too early: %v", ended)
+	}
+	time.Sleep(time.Nanosecond)
+	synctest.Wait()
+	if slices.Contains(ended, false) {
+		t.Errorf("R224 they may stay: %v", ended)
+	}
+	leave := s.enter(func() { t.Error("R224 a known socket is closed") })
+	leave()
+	time.Sleep(2 * shortTime)
 }
