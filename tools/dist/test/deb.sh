@@ -31,7 +31,7 @@ check "its user is one of its own that systemd made (${uid%%[[:space:]]*})" sh -
 check 'it has no capability' equal "$(status CapEff)$(status CapBnd)" 00000000000000000000000000000000
 check 'it can gain none' equal "$(status NoNewPrivs)" 1
 check 'only root and that user see the live page' refused as alice curl -sf -o /dev/null http://127.0.0.1:9091/
-check 'systemd-analyze verify' inside sh -c '! systemd-analyze verify --man=no tributary.service tributary.socket tributary-gateway.socket 2>&1 | grep -i tributary'
+check 'systemd-analyze verify' inside sh -c '! systemd-analyze verify --man=no tributary.service tributary.socket tributary-gateway.socket tributary-rpc.socket tributary-socks.socket 2>&1 | grep -i tributary'
 check "systemd-analyze security: $(inside systemd-analyze security tributary --no-pager | tail -n 1 | grep -oE '[0-9.]+ [A-Z]+')" \
 	inside sh -c "systemd-analyze security tributary --threshold=25 --no-pager >/dev/null"
 check 'root'"'"'s doctor finds it at both ports, which systemd holds, too' equal "$(inside tributary doctor --offline | grep -c '^ok .*Tributary is running')" 2
