@@ -74,9 +74,10 @@ func (s Settings) holds(ctx context.Context, manager string) bool {
 		}
 		return strings.Split(string(out), "\n")
 	}
+	address := strings.Replace(s.Gateway, "localhost:", "127.0.0.1:", 1)
 	for _, line := range systemctl("list-sockets", "--no-legend", "--plain", "--full") {
 		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != s.Gateway {
+		if len(f) < 2 || f[0] != address {
 			continue
 		}
 		state := systemctl("show", "--property=ActiveState", "--property=UnitFileState", f[1])

@@ -54,6 +54,7 @@ func testHeld(t *testing.T) {
 		want          string // part of the error, "" = there is none
 	}{
 		{"systemd holds it", gateway, 0, others + held, "", false, ""},
+		{"by another name", "localhost:8081", 0, held, "", false, ""},
 		{"systemd holds it, for a user", gateway, uid, held, "", false, ""},
 		{"the user's own systemd", gateway, uid, "", held, true, ""},
 		{"until the user logs out", gateway, uid, "", held, false, "loginctl enable-linger"},
