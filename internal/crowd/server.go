@@ -67,11 +67,16 @@ func UserFrom(ctx context.Context) User {
 	return Unknown
 }
 
+// Unsent is the number of bytes that the kernel buffers for a client beyond those in flight. Without a bound it buffers some
+// megabytes for each client that reads slowly, outside of any budget.
+const Unsent = 128 << 10
+
 // Guard makes a server, which has its handler but must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
 // returns false are not let in. If there is a doorstep, a handler calls PlaceOf to find out who is there.
 func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
+		BoundUnsent(nc, Unsent)
 		g := guarded{user: UserOf(nc, owner)}
 		g.welcome = welcome == nil || welcome(g.user)
 		if g.place = c.Enter(g.user, g.welcome, nc); g.place == Out {

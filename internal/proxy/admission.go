@@ -84,13 +84,9 @@ func (p *Proxy) spreadProgram(c *client) string {
 
 type clientKey struct{}
 
-// unsent is the number of bytes that the kernel buffers for a client beyond those in flight. Without a bound it buffers some
-// megabytes for each client that reads slowly, outside of any budget.
-const unsent = 128 << 10
-
 // accept is the server's ConnContext. A connection without a place is closed; the server finds out at its first read.
 func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
-	boundUnsent(nc, unsent)
+	crowd.BoundUnsent(nc, crowd.Unsent)
 	c, known := p.clients.Load(nc)
 	if !known {
 		c = p.enter(nc, netip.AddrPort{})

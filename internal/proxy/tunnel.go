@@ -119,7 +119,7 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 		_, err := io.CopyBuffer(counter{dst, &t.bytes}, onlyReader{src}, *buf)
 		return err
 	}
-	boundUnsent(to, 0) // reaching the bound costs a wake-up each time: a fifth of the rate on loopback
+	crowd.BoundUnsent(to, 0) // reaching the bound costs a wake-up each time: a fifth of the rate on loopback
 	for {
 		n, err := to.ReadFrom(from)
 		t.bytes.Add(n)

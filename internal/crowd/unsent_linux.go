@@ -1,4 +1,4 @@
-package proxy
+package crowd
 
 import (
 	"net"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = the system's default.
-func boundUnsent(c net.Conn, n int) {
+// BoundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = the system's default.
+func BoundUnsent(c net.Conn, n int) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
 		return

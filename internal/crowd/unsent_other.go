@@ -1,0 +1,7 @@
+//go:build !linux
+
+package crowd
+
+import "net"
+
+func BoundUnsent(net.Conn, int) {}
