@@ -143,7 +143,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		if r.delivery.scatter != nil {
 			return
 		}
-		r.share = r.e.budget.Join(a.N, func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
+		r.share = r.e.budget.Join(a.N, r.req.Target.cost(), func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.Need:
 		if r.delivery.scatter != nil {
 			return

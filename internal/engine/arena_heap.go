@@ -4,6 +4,6 @@ package engine
 
 // The race detector watches the collected heap only.
 
-func slab(n int) []byte { return make([]byte, n) }
+func mapMemory(n int) []byte { return make([]byte, n) }
 
-func unslab([]byte) {}
+func unmapMemory([]byte) {}

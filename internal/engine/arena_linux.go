@@ -4,9 +4,9 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// slab returns n bytes for blocks, outside of the collected heap: blocks are most of the memory of a busy process, and the
+// mapMemory returns n bytes for blocks, outside of the collected heap: blocks are most of the memory of a busy process, and the
 // collector lets a heap grow to twice its live size.
-func slab(n int) []byte {
+func mapMemory(n int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return make([]byte, n)
@@ -14,5 +14,5 @@ func slab(n int) []byte {
 	return b
 }
 
-// unslab gives a slab back to the system.
-func unslab(b []byte) { _ = unix.Munmap(b) }
+// unmapMemory gives memory back to the system.
+func unmapMemory(b []byte) { _ = unix.Munmap(b) }

@@ -16,7 +16,6 @@ type Budget struct {
 	mu      sync.Mutex
 	total   int64
 	most    int64 // maximum for one transfer
-	each    int64 // memory of every transfer in addition to its grant
 	members []*Share
 }
 
@@ -28,12 +27,17 @@ const minGrant = 128 << 10
 // clients.
 const perTransfer = 320 << 10
 
+// perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and HTTP/2
+// frames and tables.
+const perSecureTransfer = 576 << 10
+
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
 func NewBudget(total, most int64) *Budget { return &Budget{total: total, most: min(most, total)} }
 
 // Share is one transfer's part of a Budget.
 type Share struct {
 	b       *Budget
+	cost    int64 // memory of the transfer in addition to its grant
 	want    int64
 	need    int64 // at most want
 	granted int64
@@ -42,12 +46,13 @@ type Share struct {
 	tell    func(n int64)
 }
 
-// Join adds a transfer that asks for n bytes and needs them; it gets the minimum grant immediately. tell is called with the
+// Join adds a transfer that asks for n bytes and needs them, and takes cost bytes in addition to its grant. It gets the minimum grant
+// immediately. tell is called with the
 // resulting window and with every change of it, while the budget's lock is held: it must not block and not call back.
-func (b *Budget) Join(n int64, tell func(n int64)) *Share {
+func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
+	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
 	b.members = append(b.members, s)
 	b.level()
 	return s
@@ -103,7 +108,13 @@ func (b *Budget) Granted() (n int64) {
 func (b *Budget) Total() int64 { return b.total }
 
 // room returns the bytes available for grants.
-func (b *Budget) room() int64 { return max(0, b.total-b.each*int64(len(b.members))) }
+func (b *Budget) room() int64 {
+	room := b.total
+	for _, m := range b.members {
+		room -= m.cost
+	}
+	return max(0, room)
+}
 
 // divide sets the fair share of every member.
 func (b *Budget) divide() {

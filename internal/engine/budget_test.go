@@ -17,7 +17,7 @@ type member struct {
 
 func (b *Budget) member(want int64) *member {
 	m := &member{}
-	m.Share = b.Join(want, func(n int64) { m.window = n; m.told++ })
+	m.Share = b.Join(want, 0, func(n int64) { m.window = n; m.told++ })
 	return m
 }
 
@@ -172,5 +172,25 @@ func TestBudgetNeeds(t *testing.T) {
 	settle(all...)
 	if slow[0].window != 4*mib || fast.window != 4*mib || slow[1].window != mib {
 		t.Errorf("%d and %d for those who need much, %d", slow[0].window, fast.window, slow[1].window)
+	}
+}
+
+// TestBudgetCountsCosts: what transfers take in addition to their grants leaves less for grants.
+func TestBudgetCountsCosts(t *testing.T) {
+	const total = 64 << 20
+	b := NewBudget(total, 16<<20)
+	var grants int64
+	var all []*Share
+	for range 100 {
+		all = append(all, b.Join(16<<20, perTransfer, func(int64) {}))
+	}
+	for _, s := range all {
+		s.Holds(0)
+	}
+	if grants = b.Granted(); grants+100*perTransfer > total || grants+100*perTransfer < total-1<<20 {
+		t.Errorf("grants of %d bytes beside costs of %d", grants, 100*perTransfer)
+	}
+	if plain, secure := (Target{Scheme: "http"}).cost(), (Target{Scheme: "https"}).cost(); plain >= secure {
+		t.Errorf("TLS costs %d bytes, without it %d", secure, plain)
 	}
 }

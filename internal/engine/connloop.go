@@ -67,6 +67,8 @@ type connLoop struct {
 	end      context.CancelFunc
 	keep     atomic.Bool // release the connection when all is read
 	got      int64       // bytes of bodies that the reader has read
+	block    *block      // which the reader fills, one answer after the other; nil = none
+	fill     int         // bytes in it
 	alive    sync.WaitGroup
 	running  atomic.Int32 // goroutines in alive
 
@@ -217,7 +219,12 @@ func (l *connLoop) send(c Conn) {
 
 // read reads the answers in order.
 func (l *connLoop) read(c Conn) {
-	for f := range l.sent {
+	defer l.letGo()
+	for {
+		f, ok := l.next()
+		if !ok {
+			break
+		}
 		if f.err != nil {
 			c.Close()
 			l.failed(f.attempt, f.err)
@@ -231,6 +238,25 @@ func (l *connLoop) read(c Conn) {
 		c.Release()
 	} else {
 		c.Close()
+	}
+}
+
+// next waits for the next request whose answer is to be read; ok is false if there is none. Meanwhile the connection holds no memory.
+func (l *connLoop) next() (f sending, ok bool) {
+	select {
+	case f, ok = <-l.sent:
+	default:
+		l.letGo()
+		f, ok = <-l.sent
+	}
+	return f, ok
+}
+
+// letGo gives back the block that the reader fills.
+func (l *connLoop) letGo() {
+	if l.block != nil {
+		l.block.free()
+		l.block = nil
 	}
 }
 
@@ -282,13 +308,6 @@ const (
 
 // body reads the bytes of r, as far as the credit goes.
 func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) error {
-	var b *block
-	fill := 0
-	defer func() {
-		if b != nil {
-			b.free()
-		}
-	}()
 	for at := r.Start; ; {
 		end := min(r.End, f.end.Load())
 		limit := min(f.credit.Load(), end)
@@ -300,12 +319,11 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 				return &AttemptError{Op: "body", Outcome: fault.Canceled, Err: context.Canceled}
 			}
 		}
-		if b == nil || fill == blockSize {
-			if b != nil {
-				b.free()
-			}
-			b, fill = l.r.e.blocks.get(), 0
+		if l.block == nil || l.fill == blockSize {
+			l.letGo()
+			l.block, l.fill = l.r.e.blocks.get(), 0
 		}
+		b, fill := l.block, l.fill
 		n, err := from.Read(b.data[fill:min(blockSize, int64(fill)+max(limit-at, 0))])
 		if n > 0 {
 			b.hold()
@@ -314,7 +332,7 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 				Event: transfer.Event{Kind: transfer.Read, Attempt: f.id, N: int64(n)},
 			})
 			at += int64(n)
-			fill += n
+			l.fill += n
 			if l.got += int64(n); n < batch && end-at > batch && l.got > starting && !c.Behind() {
 				time.Sleep(batchTime)
 			}

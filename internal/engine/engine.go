@@ -89,7 +89,6 @@ func New(cfg Config) (*Engine, error) {
 		cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{},
 		history: estimate.NewHistory(), record: estimate.NewRecord(estimate.Salt{}),
 	}
-	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
 		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),

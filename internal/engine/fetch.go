@@ -26,6 +26,14 @@ type Target struct {
 	Path   string // path and query, byte for byte as the client sent them (RFC 9110 section 7.7)
 }
 
+// cost returns the memory of a transfer from this origin in addition to its blocks.
+func (t Target) cost() int64 {
+	if t.Scheme == "https" {
+		return perSecureTransfer
+	}
+	return perTransfer
+}
+
 // name returns the last part of the path, decoded, without the query.
 func (t Target) name() string {
 	at, _, _ := strings.Cut(t.Path, "?")

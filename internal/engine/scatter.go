@@ -36,7 +36,7 @@ func (r *run) beginScatter() (next time.Time) {
 	if r.share != nil {
 		r.share.Leave()
 	}
-	r.share = r.e.budget.Join(scatterHold, func(int64) {})
+	r.share = r.e.budget.Join(scatterHold, r.req.Target.cost(), func(int64) {})
 	return r.handle(transfer.Event{Kind: transfer.Scatter})
 }
 

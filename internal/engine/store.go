@@ -15,6 +15,7 @@ const blockSize = 32 << 10
 type block struct {
 	data []byte // blockSize bytes
 	refs atomic.Int32
+	slab *slab
 	pool *blocks
 }
 
@@ -29,12 +30,21 @@ func (b *block) free() {
 // slabBlocks is the number of blocks whose memory is requested from the system at once.
 const slabBlocks = 32
 
-// blocks lends blocks and keeps their memory until none is in use; then it keeps that of the first slab, or nothing once it is
-// closed.
+// spareSlabs is how many slabs are kept while other blocks are lent: the number of these varies.
+const spareSlabs = 4
+
+// slab is memory for slabBlocks blocks.
+type slab struct {
+	mem  []byte
+	idle []*block // most recently used last
+}
+
+// blocks lends blocks, those of the oldest slab first. It gives back slabs that are not in use, beyond some spare ones. When no block
+// is lent, it keeps one slab, or nothing once it is closed.
 type blocks struct {
 	mu     sync.Mutex
-	idle   []*block // most recently used last
-	slabs  [][]byte
+	slabs  []*slab
+	idle   int
 	lent   int
 	closed bool
 }
@@ -43,30 +53,40 @@ type blocks struct {
 func (p *blocks) get() *block {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		p.add(slab(slabBlocks * blockSize))
+	i := slices.IndexFunc(p.slabs, func(s *slab) bool { return len(s.idle) > 0 })
+	if i < 0 {
+		i = len(p.slabs)
+		p.add()
 	}
-	n := len(p.idle) - 1
-	b := p.idle[n]
-	p.idle = p.idle[:n]
+	s := p.slabs[i]
+	n := len(s.idle) - 1
+	b := s.idle[n]
+	s.idle = s.idle[:n]
 	p.lent++
+	p.idle--
 	b.refs.Store(1)
 	return b
 }
 
-func (p *blocks) add(slab []byte) {
-	p.slabs = append(p.slabs, slab)
-	for at := 0; at < len(slab); at += blockSize {
-		p.idle = append(p.idle, &block{data: slab[at : at+blockSize : at+blockSize], pool: p})
+// add adds a slab.
+func (p *blocks) add() {
+	s := &slab{mem: mapMemory(slabBlocks * blockSize)}
+	for at := 0; at < len(s.mem); at += blockSize {
+		s.idle = append(s.idle, &block{data: s.mem[at : at+blockSize : at+blockSize], slab: s, pool: p})
 	}
+	p.slabs = append(p.slabs, s)
+	p.idle += slabBlocks
 }
 
 func (p *blocks) put(b *block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.idle = append(p.idle, b)
+	b.slab.idle = append(b.slab.idle, b)
 	p.lent--
-	p.release()
+	p.idle++
+	if len(b.slab.idle) == slabBlocks {
+		p.release()
+	}
 }
 
 // close gives back all memory as soon as no block is in use.
@@ -77,22 +97,21 @@ func (p *blocks) close() {
 	p.release()
 }
 
-// release gives back the slabs that need not be kept, if no block is in use.
+// release gives back the slabs that need not be kept.
 func (p *blocks) release() {
-	keep := 1
-	if p.closed {
+	keep := spareSlabs * slabBlocks
+	switch {
+	case p.closed:
 		keep = 0
+	case p.lent == 0:
+		keep = slabBlocks
 	}
-	if p.lent > 0 || len(p.slabs) <= keep {
-		return
-	}
-	for _, s := range p.slabs[keep:] {
-		unslab(s)
-	}
-	kept := p.slabs[:keep]
-	p.slabs, p.idle = nil, nil
-	for _, s := range kept {
-		p.add(s)
+	for i := len(p.slabs) - 1; i >= 0 && p.idle >= keep+slabBlocks; i-- {
+		if s := p.slabs[i]; len(s.idle) == slabBlocks {
+			unmapMemory(s.mem)
+			p.slabs = slices.Delete(p.slabs, i, i+1)
+			p.idle -= slabBlocks
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func returned(t *testing.T, p *blocks) {
 		t.Errorf("%d blocks are lent", n)
 	}
 	seen := map[*block]bool{}
-	for _, b := range p.idle {
+	for _, b := range p.all() {
 		if n := b.refs.Load(); n != 0 || seen[b] {
 			t.Errorf("an idle block has %d holders, twice idle: %v", n, seen[b])
 		}
@@ -188,8 +188,8 @@ func TestBlocksClosed(t *testing.T) {
 			b.free()
 			p.close()
 		}
-		if len(p.slabs) != 0 || len(p.idle) != 0 {
-			t.Errorf("late %v: %d slabs and %d blocks are kept", late, len(p.slabs), len(p.idle))
+		if len(p.slabs) != 0 || p.idle != 0 {
+			t.Errorf("late %v: %d slabs and %d blocks are kept", late, len(p.slabs), p.idle)
 		}
 		p.get().free() // a transfer that outlives the engine's links
 		if len(p.slabs) != 0 {
@@ -215,7 +215,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("%d bytes are held by the one with a second holder", n)
 	}
 	all[0].free()
-	if n := len(p.idle); n != slabBlocks || len(p.slabs) != 1 {
+	if n := p.idle; n != slabBlocks || len(p.slabs) != 1 {
 		t.Errorf("%d blocks of %d slabs are kept, want one slab", n, len(p.slabs))
 	}
 	b := p.get()
@@ -224,4 +224,34 @@ func TestBlocks(t *testing.T) {
 	}
 	b.free()
 	returned(t, p)
+}
+
+// all returns the blocks that are not lent.
+func (p *blocks) all() (all []*block) {
+	for _, s := range p.slabs {
+		all = append(all, s.idle...)
+	}
+	return all
+}
+
+// TestBlocksShrink: the memory of a peak is given back while other blocks are still lent.
+func TestBlocksShrink(t *testing.T) {
+	p := &blocks{}
+	var all []*block
+	for range 40 * slabBlocks {
+		all = append(all, p.get())
+	}
+	long := all[:slabBlocks/2]
+	for _, b := range all[len(long):] {
+		b.free()
+	}
+	if n := len(p.slabs); n > spareSlabs+2 {
+		t.Errorf("%d slabs are kept for %d blocks", n, len(long))
+	}
+	for _, b := range long {
+		b.free()
+	}
+	if len(p.slabs) != 1 || p.idle != slabBlocks {
+		t.Errorf("%d slabs and %d idle blocks are kept, want one slab", len(p.slabs), p.idle)
+	}
 }

@@ -33,8 +33,8 @@ const (
 	initialWindow = 65_535
 	// readFrame is the largest frame accepted. The default, 16 KiB, would mean four times as many frames at high rates.
 	readFrame = 64 << 10
-	// readBuffer holds a whole TLS record.
-	readBuffer = 17 << 10
+	// readBuffer holds the heads of frames: TLS keeps the rest of a record itself, and larger reads bypass the buffer.
+	readBuffer = 4 << 10
 )
 
 // Limits for frames that do not advance a response.
