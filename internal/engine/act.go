@@ -109,9 +109,9 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 
 func (r *run) carryOut(now time.Time, a transfer.Action) {
 	switch a.Kind {
-	case transfer.Open:
+	case transfer.Open, transfer.OpenApart:
 		r.e.fleet.uses(r, a.Link)
-		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link)
+		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link, a.Kind == transfer.OpenApart)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
 		f.request.ID = a.Attempt

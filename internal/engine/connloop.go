@@ -82,9 +82,13 @@ type sending struct {
 	err error
 }
 
-func newConnLoop(r *run, id uint32, link int8) *connLoop {
-	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan sending, maxOutstanding)}
+// newConnLoop starts a connection over a link, one of its own if apart.
+func newConnLoop(r *run, id uint32, over int8, apart bool) *connLoop {
+	l := &connLoop{r: r, id: id, link: over, requests: make(chan *attempt, maxOutstanding), sent: make(chan sending, maxOutstanding)}
 	l.ctx, l.end = context.WithCancel(r.work)
+	if apart {
+		l.ctx = link.Apart(l.ctx)
+	}
 	l.start(l.dial)
 	return l
 }

@@ -77,7 +77,7 @@ func TestEndsInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newConnLoop(r, 1, 0)
+		l := newConnLoop(r, 1, 0, false)
 		for i := range int64(2) {
 			f := &attempt{id: uint32(i), request: RangeRequest{Want: &Identity{}, Range: segment.Range{Start: i * 2000, End: (i + 1) * 2000}}}
 			f.credit.Store(mib)
@@ -149,7 +149,7 @@ func TestBatches(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l := newConnLoop(r, 1, 0)
+				l := newConnLoop(r, 1, 0, false)
 				f := &attempt{request: RangeRequest{Want: &Identity{}, Range: segment.Range{End: 2 * mib}}}
 				f.credit.Store(2 * mib)
 				f.end.Store(math.MaxInt64)
@@ -183,7 +183,7 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id := range uint32(50) {
-			r.conns[id] = newConnLoop(r, id, 0)
+			r.conns[id] = newConnLoop(r, id, 0, false)
 			r.conns[id].close()
 			r.retire(id)
 			synctest.Wait()

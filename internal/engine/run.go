@@ -121,7 +121,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
 		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
-		Hint: known.Size, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
+		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
 	}
 	if req.Deadline != nil {
 		d := *req.Deadline

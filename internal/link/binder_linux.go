@@ -70,3 +70,24 @@ func withOption(do control, level, option, value int) control {
 		return err
 	}
 }
+
+// apartBuffer is the SO_RCVBUF of a socket whose first bytes nobody reads, in bytes: a few packets.
+const apartBuffer = 8 << 10
+
+// withApartBuffer makes the first window small, as for a context of [Apart]. The kernel may still widen the buffer when somebody
+// reads. It does nothing before Linux 5.14, where a small buffer would stay small.
+func withApartBuffer(do control) control {
+	return func(network, address string, c syscall.RawConn) error {
+		if err := do(network, address, c); err != nil {
+			return err
+		}
+		return c.Control(func(fd uintptr) {
+			if _, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); err != nil {
+				return
+			}
+			if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, apartBuffer) == nil {
+				_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0)
+			}
+		})
+	}
+}

@@ -174,6 +174,9 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 		s.Control = d.Binder.Control(l) // TCP_USER_TIMEOUT is not an option of MPTCP
 		s.SetMultipathTCP(true)
 	}
+	if IsApart(ctx) {
+		s.Control = withApartBuffer(s.Control)
+	}
 	if d.Buffer != nil {
 		if n := d.Buffer(l); n > 0 {
 			s.Control = withBuffer(s.Control, n)

@@ -53,7 +53,12 @@ func HostOf(addr string) string {
 type Slot struct{ release func() }
 
 // Take returns a slot for a connection over the named link to addr ("host:port"). An error is a *NoSlotError.
-func (s *Slots) Take(link, addr string) (Slot, error) {
+func (s *Slots) Take(link, addr string) (Slot, error) { return s.take(link, addr, s.most) }
+
+// TakeSpare is like Take, but leaves one slot for others.
+func (s *Slots) TakeSpare(link, addr string) (Slot, error) { return s.take(link, addr, s.most-1) }
+
+func (s *Slots) take(link, addr string, most int) (Slot, error) {
 	if s.most == 0 {
 		return Slot{}, nil
 	}
@@ -65,7 +70,7 @@ func (s *Slots) Take(link, addr string) (Slot, error) {
 		h = &hostSlots{}
 		s.hosts[key] = h
 	}
-	if h.open >= s.most {
+	if h.open >= most {
 		if h.freed == nil {
 			h.freed = make(chan struct{})
 		}

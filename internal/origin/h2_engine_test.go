@@ -5,12 +5,16 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,16 +46,24 @@ func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // a busy machine.
 func TestR121_H2TransferOverTwoLinks(t *testing.T) {
 	cert, roots := certificate(t)
-	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots) })
+	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots, math.MaxInt64) })
+}
+
+// An origin that answers a number of requests and refuses later ones, over HTTP/2: the response in reserve, which has a connection
+// of its own, completes the object.
+func TestR250_H2RefusesLater(t *testing.T) {
+	cert, roots := certificate(t)
+	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots, 6) })
 }
 
 // After the first range an answer waits until both links have been asked, so that both carry bytes however fast they are.
-func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPool) {
+func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPool, quota int64) {
 	object := make([]byte, 12<<20)
 	rand.NewChaCha8([32]byte{}).Read(object)
 	var nodes [2]*pipes
 	var asked [2]chan struct{}
 	var run sync.WaitGroup
+	var requests atomic.Int64
 	t.Cleanup(run.Wait)
 	for i := range nodes {
 		l := &pipes{make(chan net.Conn), make(chan struct{})}
@@ -60,13 +72,17 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 		server := &http.Server{
 			TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-				if q.ProtoMajor != 2 {
-					t.Errorf("asked over %s", q.Proto)
+				if rest := strings.HasSuffix(q.Header.Get("Range"), fmt.Sprint("-", len(object)-1)); q.ProtoMajor != 2 && !rest { // the reserve
+					t.Errorf("asked over %s for %s", q.Proto, q.Header.Get("Range"))
 				}
 				if q.Header.Get("Range") != "bytes=0-262143" {
 					once()
 					<-asked[0]
 					<-asked[1]
+				}
+				if requests.Add(1) > quota {
+					w.WriteHeader(http.StatusForbidden)
+					return
 				}
 				w.Header().Set("ETag", h2Tag)
 				http.ServeContent(w, q, "object.bin", time.Time{}, bytes.NewReader(object))

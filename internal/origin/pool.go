@@ -87,6 +87,9 @@ func New(roots *x509.CertPool) *Pool {
 // Open implements engine.Opener. The TLS handshake, if any, is part of it.
 func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
 	k := keyOf(l, t)
+	if link.IsApart(ctx) {
+		return p.apart(ctx, l, t)
+	}
 	if err := p.await(ctx, k); err != nil {
 		return nil, dialError(l, err)
 	}
@@ -98,7 +101,18 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 			return p.hand(s, s.tail == nil), nil // the TLS handshake showed that it is open
 		}
 	}
-	s, err := p.connect(ctx, l, t)
+	s, err := p.connect(ctx, l, t, p.tls)
+	if err != nil {
+		return nil, dialError(l, err)
+	}
+	return p.hand(s, false), nil
+}
+
+// apart opens a new connection for one response over HTTP/1.1, where the kernel's flow control alone pauses it.
+func (p *Pool) apart(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
+	c := p.tls.Clone()
+	c.NextProtos = []string{"http/1.1"}
+	s, err := p.connect(ctx, l, t, c)
 	if err != nil {
 		return nil, dialError(l, err)
 	}
@@ -106,21 +120,21 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 }
 
 // connect makes a connection that carries HTTP.
-func (p *Pool) connect(ctx context.Context, l link.Link, t engine.Target) (*stream, error) {
-	s, err := p.dial(ctx, l, t)
+func (p *Pool) connect(ctx context.Context, l link.Link, t engine.Target, c *tls.Config) (*stream, error) {
+	s, err := p.dial(ctx, l, t, c)
 	if Mute(err) { // the host may answer a smaller ClientHello
-		s, err = p.dial(ctx, l, t)
+		s, err = p.dial(ctx, l, t, c)
 	}
 	return s, err
 }
 
-func (p *Pool) dial(ctx context.Context, l link.Link, t engine.Target) (*stream, error) {
+func (p *Pool) dial(ctx context.Context, l link.Link, t engine.Target, c *tls.Config) (*stream, error) {
 	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, err
 	}
 	s := &stream{link: l, socket: nc, conn: nc, info: info}
-	if err := p.begin(ctx, s, keyOf(l, t), p.tls); err != nil {
+	if err := p.begin(ctx, s, keyOf(l, t), c); err != nil {
 		return nil, err
 	}
 	return s, nil

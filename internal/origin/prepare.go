@@ -33,7 +33,7 @@ func (p *Pool) Prepare(ctx context.Context, l link.Link, t engine.Target) {
 	if known {
 		return
 	}
-	s, err := p.connect(ctx, l, t)
+	s, err := p.connect(ctx, l, t, p.tls)
 	if err == nil {
 		p.keep(s, warmTimeout)
 	}

@@ -97,11 +97,12 @@ const (
 	Measuring        // waits until every link has been measured
 	OtherLink        // waits because another link is the one to use
 	Ahead            // requested before the size of the object is known
+	Reserve          // the rest of the object, in reserve
 )
 
 var ruleNames = [...]string{
 	"nothing", "first", "share", "floor", "window", "rest", "steal", "oversize", "hedge", "whole", "warm",
-	"piece", "half", "measuring", "other_link", "ahead",
+	"piece", "half", "measuring", "other_link", "ahead", "reserve",
 }
 
 func (r Rule) String() string { return ruleNames[r] }

@@ -16,25 +16,26 @@ const drainMax = 64 << 10
 
 // attempt is one request.
 type attempt struct {
-	id      uint32
-	link    int8
-	conn    uint32
-	hedge   bool
-	hasHead bool
-	whole   bool          // the client's own GET, without a Range field
-	ahead   bool          // sent before the first response showed the size and the version of the object
-	alone   bool          // sent on an open connection without other requests: its head times the response
-	from    uint32        // attempt whose tail it takes once it has a head; 0 = none
-	stolen  bool          // another attempt is to take its tail
-	want    segment.Range // wanted part of the object
-	prefix  int64         // bytes before want that are still to arrive, for a spot check
-	tail    int8          // link whose tail the prefix begins with, -1 = none
-	checks  int8          // link whose trust the prefix checks
-	answer  segment.Range // range of the answer, up to where it was cut; before the head: the requested range
-	cursor  int64
-	credit  int64 // it may read up to here
-	asked   time.Time
-	last    time.Time
+	id       uint32
+	link     int8
+	conn     uint32
+	hedge    bool
+	hasHead  bool
+	whole    bool          // the client's own GET, without a Range field
+	ahead    bool          // sent before the first response showed the size and the version of the object
+	alone    bool          // sent on an open connection without other requests: its head times the response
+	from     uint32        // attempt whose tail it takes once it has a head; 0 = none
+	stolen   bool          // another attempt is to take its tail
+	reserved bool          // it is a reserve: nothing is moved away from it
+	want     segment.Range // wanted part of the object
+	prefix   int64         // bytes before want that are still to arrive, for a spot check
+	tail     int8          // link whose tail the prefix begins with, -1 = none
+	checks   int8          // link whose trust the prefix checks
+	answer   segment.Range // range of the answer, up to where it was cut; before the head: the requested range
+	cursor   int64
+	credit   int64 // it may read up to here
+	asked    time.Time
+	last     time.Time
 }
 
 // conn is one connection.
@@ -396,7 +397,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		if pipelined { // even if the link was found Broken since, over another of its connections
 			l.disablePipelining() // out of step? ask again, one at a time
 		} else {
-			l.excluded = true
+			l.excluded, l.refused = true, m.known && refusing(e.Outcome)
 		}
 	case fault.Busy:
 		l.maxConns, l.limited = 1, true
@@ -425,7 +426,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	}
 	if l.failures >= maxFailures {
-		l.excluded = true
+		l.excluded, l.refused = true, m.known && refusing(e.Outcome)
 	}
 	if !m.known {
 		l.excluded = l.excluded || e.Outcome != fault.Stale

@@ -21,6 +21,7 @@ func (m *Machine) decide(now time.Time, read bool) {
 		m.front, m.stalled = front, now
 	}
 	if m.received {
+		m.insureAt = time.Time{}
 		m.verify(now, read)
 		return
 	}
@@ -29,6 +30,7 @@ func (m *Machine) decide(now time.Time, read bool) {
 		return
 	}
 	m.narrow(now)
+	m.insure(now)
 	m.widen(now)
 	var barred []int8 // links without a connection that can take a request now
 	for range 4 * (len(m.links) + 1) {
@@ -464,7 +466,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		}
 		vl.Running++
 		v.Attempts = append(v.Attempts, schedule.Attempt{
-			ID: a.id, Link: a.link, Hedge: a.hedge, Stolen: a.stolen, HasHead: a.hasHead, Range: a.want,
+			ID: a.id, Link: a.link, Hedge: a.hedge, Stolen: a.stolen || a.reserved, HasHead: a.hasHead, Range: a.want,
 			Hedged: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
 		})
 	}

@@ -65,6 +65,7 @@ type ActionKind uint8
 // The kinds of actions, with the fields that each uses.
 const (
 	Open          ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
+	OpenApart                       // as Open, but a new connection for one HTTP/1.1 response that is hardly read
 	Fetch                           // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
 	FetchAll                        // as Fetch, without a Range field: the client's own GET
 	FetchAhead                      // as Fetch, but before the first response arrived: its own head counts only after that

@@ -52,6 +52,7 @@ type link struct {
 	forbidden bool            // the origin's address may not be dialed over it
 	resort    bool            // it waits until no other link can serve
 	excluded  bool            // it does not serve this object (Unwanted, NoRange, Changed, ...)
+	refused   bool            // excluded by a refusal, which may be temporary
 	state     health.State
 	silent    bool      // bytes are overdue
 	paused    time.Time // no new requests before this time
@@ -192,6 +193,7 @@ func (m *Machine) permitted(link int8, may bool) {
 				m.giveUp(c.id)
 			}
 		}
+		m.endReserves(link)
 		m.excuse(link)
 	}
 }
@@ -236,6 +238,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 				m.giveUp(c.id)
 			}
 		}
+		m.endReserves(e.Link)
 		l.silent = false
 	}
 }

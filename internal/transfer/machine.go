@@ -32,6 +32,7 @@ type Config struct {
 	Ahead       segment.Range // requested over other unmetered links before the first response; empty = nothing
 	AheadEach   int64         // bytes of Ahead for each of them
 	Hint        int64         // probable size of the object, 0 = unknown
+	Reserve     bool          // keep a response for the rest of the object in reserve
 	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	Unchecked   bool          // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
@@ -85,6 +86,12 @@ type Machine struct {
 	still       standstill
 	stood       time.Duration // see State
 
+	reserve  *reserve  // its head is valid; nil = none
+	coming   *reserve  // requested, to replace it
+	lost     int       // reserves that ended early, in a row
+	renewAt  time.Time // no request for a reserve before
+	insureAt time.Time // when there is something to do for the reserve; zero = never
+
 	begun     bool  // the first byte arrived: its link is the reference for spot checks
 	checks    int   // spot checks under way
 	spent     int64 // bytes requested in spot checks
@@ -117,6 +124,9 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	m.do, m.got = m.do[:0], Received{}
 	if m.ended {
 		return Result{}
+	}
+	if m.ofReserve(now, e) {
+		e = Event{Kind: Tick}
 	}
 	switch e.Kind {
 	case LinkState:
@@ -218,9 +228,10 @@ func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
 		a := &m.attempts[i]
+		c := m.conn(a.conn)
 		switch {
 		case a.cursor >= a.want.End:
-		case m.links[a.link].multiplexed:
+		case c.multiplexed, !c.open && m.links[a.link].multiplexed:
 			last = max(last, a.want.End)
 		default:
 			last = max(last, min(a.credit, a.want.End))
@@ -277,6 +288,7 @@ func (m *Machine) finish() {
 
 // closeAll ends every connection; one that has been read to the end is kept for later transfers.
 func (m *Machine) closeAll() {
+	m.endReserves(-1)
 	for i := range m.conns {
 		c := &m.conns[i]
 		kind := CloseConn
@@ -333,7 +345,7 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !l.silent && l.state != health.Suspect
 	}
 	switch {
-	case !hope && len(m.attempts) == 0, !m.known && m.refused() && !usable && len(m.attempts) == 0:
+	case !hope && len(m.attempts) == 0 && m.coming == nil, !m.known && m.refused() && !usable && len(m.attempts) == 0:
 		m.giveUpUnless(now, m.lastOutcome)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
@@ -372,7 +384,7 @@ func (m *Machine) refused() bool {
 
 // deadline returns the earliest time at which something may have to be done without an event.
 func (m *Machine) deadline(now time.Time) time.Time {
-	next := schedule.Earlier(m.until, m.nextLook())
+	next := schedule.Earlier(schedule.Earlier(m.until, m.insureAt), m.nextLook())
 	for i := range m.links {
 		l := &m.links[i]
 		next = schedule.Earlier(next, m.alarm(now, int8(i)))

@@ -48,7 +48,7 @@ func (m *Machine) ample(now time.Time, i int8) bool {
 
 // shed gives back connections that a slow client does not need.
 func (m *Machine) shed(now time.Time) {
-	kept := false
+	kept := m.onReserve()
 	for i := 0; i < len(m.conns); i++ {
 		c := &m.conns[i]
 		if c.link == m.client.only && !kept {

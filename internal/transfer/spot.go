@@ -325,6 +325,11 @@ func (m *Machine) refute(camp int8, gone int64) {
 		m.fail(fault.Differs, m.lastLink, sound)
 		return
 	}
+	for i := range m.links {
+		if m.links[i].spot.camp == camp {
+			m.endReserves(int8(i))
+		}
+	}
 	for i := len(m.conns) - 1; i >= 0; i-- {
 		if c := &m.conns[i]; m.links[c.link].spot.camp == camp {
 			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})

@@ -19,7 +19,7 @@ type linkPath struct {
 // Dial implements link.Path.
 func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, link.Info, error) {
 	t := p.t
-	slot, err := t.slot(p.link.Name, addr)
+	slot, err := t.slot(ctx, p.link.Name, addr)
 	if err != nil {
 		return nil, link.Info{}, err
 	}
@@ -43,7 +43,10 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 }
 
 // slot takes a slot for a connection, if need be from an idle connection.
-func (t *Transport) slot(name, addr string) (link.Slot, error) {
+func (t *Transport) slot(ctx context.Context, name, addr string) (link.Slot, error) {
+	if link.IsApart(ctx) {
+		return t.slots.TakeSpare(name, addr)
+	}
 	return t.slots.TakeFrom(name, addr,
 		func() { t.pool.DropHost(name, link.HostOf(addr)) },
 		func() { t.passThrough.DropIdle(name) },

@@ -67,7 +67,7 @@ func (a *audit) failf(format string, args ...any) {
 func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	for _, c := range a.w.conns {
 		for _, k := range c.asks {
-			if k.done {
+			if k.done || c.apart && a.w.m.Wanted(k.id) == 0 { // a reserve that is not read
 				continue
 			}
 			f(k, segment.Range{Start: max(k.cursor, k.want), End: a.w.m.Wanted(k.id)})
@@ -78,7 +78,7 @@ func (a *audit) running(f func(k *ask, owes segment.Range)) {
 // asked checks a request before it is made. A byte that another attempt still fetches may be requested a second time if its link is
 // silent, or to move it to another link, but never a third time.
 func (a *audit) asked(do transfer.Action, want segment.Range) {
-	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown {
+	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown || do.Rule == schedule.Reserve {
 		return // restart continuation requests again by design; the first request may be sent over every link
 	}
 	a.fits(do)
@@ -138,6 +138,10 @@ func (a *audit) read(k *ask, n int64) {
 	n -= prefix
 	r := segment.Range{Start: max(k.cursor, k.want)}
 	r.End = min(r.Start+n, a.w.m.Wanted(k.id))
+	if k.conn.apart { // what it begins with has mostly arrived
+		a.copied += n - a.got.Add(r)
+		return
+	}
 	wanted := max(0, r.Len())
 	if a.w.spec.Links[k.conn.link].Lies {
 		for rest := r; ; {

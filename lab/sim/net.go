@@ -12,21 +12,23 @@ import (
 )
 
 type simConn struct {
-	id       uint32
-	link     int8
-	open     bool
-	asks     []*ask // at the server, being answered in order
-	wnd      window
-	inFlight int64         // bytes sent, not acknowledged
-	latest   time.Duration // arrival of the last step: bytes arrive in order
-	unread   int64         // bytes arrived, not read by the client
-	rto      time.Duration
-	stalled  bool   // the connection waits for a retransmission
-	lost     []lost // the steps to be sent again
-	refused  bool   // one connection too many: each request gets 503
-	answers  int
-	closing  bool
-	holes    int64 // packets that arrived behind a lost one
+	id         uint32
+	link       int8
+	open       bool
+	asks       []*ask // at the server, being answered in order
+	wnd        window
+	inFlight   int64         // bytes sent, not acknowledged
+	latest     time.Duration // arrival of the last step: bytes arrive in order
+	unread     int64         // bytes arrived, not read by the client
+	apart      bool          // it carries a reserve
+	unreadMost int64         // bytes that fit into its buffer
+	rto        time.Duration
+	stalled    bool   // the connection waits for a retransmission
+	lost       []lost // the steps to be sent again
+	refused    bool   // one connection too many: each request gets 503
+	answers    int
+	closing    bool
+	holes      int64 // packets that arrived behind a lost one
 }
 
 type ask struct {
@@ -77,9 +79,12 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 
 // open opens a connection. It takes over a kept connection or that of a probe, if there is one; otherwise it makes two handshakes,
 // within 5 s in total.
-func (w *world) open(id uint32, link int8) {
+func (w *world) open(id uint32, link int8, apart bool) {
 	l := w.links[link]
-	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO}
+	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO, apart: apart, unreadMost: receiveBuf}
+	if apart {
+		c.unreadMost = step
+	}
 	w.conns[id] = c
 	waits := func() bool { return w.conns[id] == c && !c.open }
 	opened := func() {
@@ -90,11 +95,11 @@ func (w *world) open(id uint32, link int8) {
 		if l.conns++; l.spec.Conns > 0 && l.conns > l.spec.Conns {
 			c.refused = true
 		}
-		w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
+		w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2 && !apart})
 		w.serve(c)
 		w.after(transfer.SampleEvery, func() { w.sample(c) })
 	}
-	if int(link) < len(w.spec.kept) && w.spec.kept[link].at > 0 && l.alive {
+	if !apart && int(link) < len(w.spec.kept) && w.spec.kept[link].at > 0 && l.alive {
 		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window restarts (RFC 5681 section 4.1)
 			c.wnd = k.wnd
 		}
@@ -102,7 +107,7 @@ func (w *world) open(id uint32, link int8) {
 		w.after(0, opened)
 		return
 	}
-	if l.warm > w.now && l.alive {
+	if !apart && l.warm > w.now && l.alive {
 		l.warm = 0
 		w.after(0, opened)
 		return
@@ -255,7 +260,9 @@ func (w *world) serve(c *simConn) {
 				w.after(w.links[c.link].spec.RTT/2, func() { k.busy = true; w.readOn(k) })
 				return
 			}
-			if f.RefuseOn > 0 && c.link == f.RefuseOn && k.r.Start > 0 {
+			w.res.asked++
+			late := f.MostAsked > 0 && w.res.asked > f.MostAsked || f.Expires > 0 && w.now > f.Expires
+			if late || f.RefuseOn > 0 && c.link == f.RefuseOn && k.r.Start > 0 {
 				k.refuse = true
 				w.after(w.links[c.link].spec.RTT/2, func() { k.refused = true; w.readOn(k) })
 				return
@@ -282,7 +289,7 @@ func (w *world) send(c *simConn) {
 	}
 	l := w.links[c.link]
 	n := min(l.step(w.now), k.r.End-k.sent)
-	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 || c.unread+c.inFlight+n > receiveBuf {
+	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 || c.unread+c.inFlight+n > c.unreadMost {
 		return
 	}
 	c.inFlight += n

@@ -42,6 +42,7 @@ func TestInvariants(t *testing.T) {
 			for seed := range seeds(name) {
 				s := random(seed)
 				s.Scheduler = name
+				s.Reserve = !knows(name) && seed%2 == 0
 				if knows(name) {
 					s.Restart, s.Faults = false, Faults{} // the future is computed from the links alone
 					if _, _, err := Limit(s); err != nil {

@@ -31,6 +31,7 @@ type Spec struct {
 	Hinted     bool               // the size is known beforehand, so that all links get requests before the first response
 	Ahead      int64              // with Hinted: bytes for each further link before the first response, 0 = the product's 128 KiB
 	Unchecked  bool               // no spot checks
+	Reserve    bool               // the transfer keeps a response in reserve, as in the product
 	Restart    bool               // restart continuation
 	Slow       health.SlowCheck   // "" = SlowGuarded, the product's default
 	Faults     Faults
@@ -63,11 +64,13 @@ func (s Spec) Under(scheme string) Spec {
 
 // Faults are the origin's faults. Each float is a probability per answer.
 type Faults struct {
-	Reset      float64 // the connection breaks in mid-body
-	Short      float64 // the answer has fewer bytes than requested, legally
-	CloseAfter int     // number of answers after which the server closes a connection; 0 = never
-	NoPipeline bool    // the server drops requests behind an unfinished answer and closes the connection
-	RefuseOn   int8    // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
+	Reset      float64       // the connection breaks in mid-body
+	Short      float64       // the answer has fewer bytes than requested, legally
+	CloseAfter int           // number of answers after which the server closes a connection; 0 = never
+	NoPipeline bool          // the server drops requests behind an unfinished answer and closes the connection
+	MostAsked  int           // number of requests that the origin answers; it refuses later ones. 0 = any number
+	Expires    time.Duration // requests after this time are refused; 0 = never
+	RefuseOn   int8          // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
 }
 
 // Result is the result of a run.
@@ -88,7 +91,8 @@ type Result struct {
 	Joules             []energy.Joules // by link, including its tail
 	Beside             []time.Duration // duration of each of Spec.Beside; 0 = not finished
 
-	kept []kept
+	asked int // requests that the origin has received
+	kept  []kept
 
 	progress []progress
 }
@@ -236,7 +240,7 @@ func Run(s Spec) (Result, error) {
 		KeepWindow: s.Deadline != nil, Background: s.Background,
 		Goal:      goal,
 		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
-		Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
+		Reserve: s.Reserve, Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		cfg.Links[i].Learned = s.Links[i].Learned
@@ -403,10 +407,10 @@ func (w *world) contend(s transfer.State) {
 
 func (w *world) carryOut(a transfer.Action) {
 	switch a.Kind {
-	case transfer.Open:
+	case transfer.Open, transfer.OpenApart:
 		w.packet(a.Link, handshakeBytes, 0)
 		w.logf("open %d on %d", a.Conn, a.Link)
-		w.open(a.Conn, a.Link)
+		w.open(a.Conn, a.Link, a.Kind == transfer.OpenApart)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		want := segment.Range{Start: a.Range.Start + a.Prefix, End: a.Range.End}
 		w.logf("fetch %d %v on conn %d link %d: %v, compares %d", a.Attempt, want, a.Conn, a.Link, a.Rule, a.Prefix)
@@ -418,6 +422,9 @@ func (w *world) carryOut(a transfer.Action) {
 	case transfer.Credit:
 		if k := w.asks[a.Attempt]; k != nil {
 			k.credit = a.UpTo
+			if a.UpTo-k.cursor > 2*drainMost { // it is read in earnest
+				k.conn.unreadMost = receiveBuf
+			}
 			w.readOn(k)
 		}
 	case transfer.Cut:

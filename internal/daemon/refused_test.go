@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// TestRefusedLater: an origin answers some requests and refuses later ones, over both links. One response could have served the
+// client, so the one in reserve does.
+func TestRefusedLater(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault Fault
+		field http.Header
+	}{
+		{name: "R250 a quota of requests", fault: AfterRequests(12, Status(403))},
+		{name: "R250 the URL is gone", fault: AfterRequests(20, Status(410))},
+		{name: "R250 another version", fault: AfterRequests(20, NewVersion())},
+		{name: "R250 a client that takes any coding", fault: AfterRequests(20, Status(401)), field: get("Accept-Encoding", "gzip")},
+		{name: "R250 too many requests", fault: AfterRequests(8, Busy(429, 60))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := New(t, Object{Size: 9<<20 + 12345}, RateLimit(4<<20), c.fault)
+			r := newRig(t, s, settings(), "wifi", "lte")
+			began := time.Now()
+			whole(t, fetch(client(t, r.url), s.URL(), c.field), s.Object())
+			t.Logf("%d requests, %v", len(s.Requests()), time.Since(began))
+		})
+	}
+}

@@ -1,0 +1,13 @@
+package link
+
+import "context"
+
+// apartKey is the context key of [Apart].
+type apartKey struct{}
+
+// Apart returns a context for making a connection that carries one response, most of which may never be read: its first window is
+// small, and it takes no connection that others may need.
+func Apart(ctx context.Context) context.Context { return context.WithValue(ctx, apartKey{}, true) }
+
+// IsApart reports whether ctx is from [Apart].
+func IsApart(ctx context.Context) bool { return ctx.Value(apartKey{}) != nil }
