@@ -75,7 +75,7 @@ func parseCount(line []byte) (c count, err error) {
 }
 
 var (
-	errUnknown = errors.New("Tributary has no record of writing it")
+	errUnknown = errors.New("there is no record that Tributary wrote it")
 	errCoarse  = errors.New("its file system tells too little about files to recognize one again")
 )
 
