@@ -262,7 +262,10 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 	body := as.request(r.Body)
 	if len(links) > 0 {
 		resp, err := ws.over(out, body, links[0], idleOnly{}, as)
-		if !errors.Is(err, errNoIdle) {
+		switch {
+		case errors.Is(err, errForgotten):
+			ws.drop(links[0].Name) // the others are as old
+		case !errors.Is(err, errNoIdle):
 			return resp, links[0], err
 		}
 	}
@@ -319,8 +322,15 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	}
 	ctx := context.WithValue(w.context(x.ctx), connKey{}, how)
 	addr := HostPort(r.URL)
+	answered := func() {}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(got httptrace.GotConnInfo) { as.over(l.Name, linkConn(got.Conn)) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			nc := linkConn(got.Conn)
+			as.over(l.Name, nc)
+			if got.Reused && replays(r) {
+				answered = x.expectAck(nc)
+			}
+		},
 		PutIdleConn: func(err error) {
 			if idle := ws.passThrough.Idle; idle != nil && err == nil {
 				idle(l.Name, addr)
@@ -334,6 +344,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	}
 	ws.refresh(l, addr)
 	resp, err := ws.transport(l).http.RoundTrip(r)
+	answered()
 	if body != nil && !unsent(err) {
 		lent.settle()
 	}

@@ -59,6 +59,9 @@ func (x *underway) forget() {
 // was sent.
 func (x *underway) explain(err error) error {
 	cause := context.Cause(x.ctx)
+	if cause == errForgotten && err != nil {
+		return cause
+	}
 	if (cause == errLinkLost || cause == engine.ErrCosts) && !errors.Is(err, errNoIdle) {
 		return &engine.AttemptError{Op: "body", Link: x.link, Outcome: fault.LinkLost, Err: cause}
 	}

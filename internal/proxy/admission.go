@@ -176,21 +176,30 @@ func (p *Proxy) leave(nc net.Conn) {
 }
 
 // carrier returns the transport for a request of c: its own connections if its credentials may have authenticated connections to
-// the origin, or do so now (R83).
-func (c *client) carrier(p *Proxy, t target, h http.Header) http.RoundTripper {
+// the origin, or do so now (R83), or if the request must not be repeated. Over HTTP/2 a client has many requests at a time, and shares.
+func (c *client) carrier(p *Proxy, t target, r *http.Request) http.RoundTripper {
 	origin := t.scheme + "://" + t.addr
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.authenticated[origin] {
-		if !transport.NeedsSession(h) {
-			return p.Transport
-		}
-		if c.session == nil {
-			c.session, c.authenticated = p.Session(), map[string]bool{}
-		}
-		c.authenticated[origin] = true
+	needs := transport.NeedsSession(r.Header)
+	once := !repeatable(r.Method) && r.ProtoMajor == 1
+	if !c.authenticated[origin] && !needs && !once {
+		return p.Transport
 	}
+	if c.session == nil {
+		c.session, c.authenticated = p.Session(), map[string]bool{}
+	}
+	c.authenticated[origin] = c.authenticated[origin] || needs
 	return c.session
+}
+
+// repeatable reports whether requests with a method may be sent twice (RFC 9110 section 9.2.2).
+func repeatable(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
 }
 
 // admit refuses clients that may not use the proxy, and those beyond the limits.

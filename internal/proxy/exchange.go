@@ -78,7 +78,7 @@ func (x *exchange) fetch(t target) {
 		return
 	}
 	offer := upgradeOffer(x.r)
-	by := x.client.carrier(x.p, t, x.r.Header)
+	by := x.client.carrier(x.p, t, x.r)
 	// A redirected request is dialed by address; its Host shows which requests it belongs with.
 	host, _, _ := splitAuthority(t.host)
 	ctx := x.p.paying(transport.WithFlow(asked, transport.Flow{

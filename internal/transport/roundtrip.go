@@ -247,7 +247,11 @@ func (t *Transport) Session() *Session { return &Session{t, t.passThrough.Pin()}
 
 // RoundTrip implements http.RoundTripper.
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.t.pass(s.pinned.Do, r, opening.AuthConnection)
+	reason := opening.AuthConnection
+	if r.Method != http.MethodGet {
+		reason = opening.Method
+	}
+	return s.t.pass(s.pinned.Do, r, reason)
 }
 
 // Close closes the connections that no request uses.
