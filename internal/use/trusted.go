@@ -15,7 +15,13 @@ func (p *plan) trusted() error {
 	if roots, err := trust.SystemRoots(); err == nil {
 		all = roots.Narrower(all)
 	}
-	if len(all) == 0 || p.Force {
+	if p.Force {
+		for _, l := range all {
+			p.note("%s no longer keeps to %s: the gateway decides which servers it accepts", p.program, l)
+		}
+		return nil
+	}
+	if len(all) == 0 {
 		return nil
 	}
 	if l := all[0]; l.Client {

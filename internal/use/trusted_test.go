@@ -42,8 +42,8 @@ func TestTrusted(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 			m.Force = true
-			if _, err := m.Plan(c.program); err != nil {
-				t.Errorf("with --force: %v", err)
+			if r, err := m.Plan(c.program); err != nil || c.says != "" && !strings.Contains(strings.Join(r.Notes, " "), "no longer keeps to") {
+				t.Errorf("with --force: %v, notes %q", err, r.Notes)
 			}
 		})
 	}
