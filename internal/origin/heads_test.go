@@ -139,16 +139,18 @@ func TestMendedContent(t *testing.T) {
 		{"R236 a bad line that is vital", "HTTP/1.1 200 OK\r\nContent Length: 2\r\n\r\nok", "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, dials := pipes(t, c.answer)
-			for range 2 {
-				got, err := fetched(t, p)
-				if got != c.content || (err == nil) != (c.content != "") {
-					t.Errorf("%q, %v", got, err)
+			synctest.Test(t, func(t *testing.T) { // content that ends with a kept connection would wait forever
+				p, dials := pipes(t, c.answer)
+				for range 2 {
+					got, err := fetched(t, p)
+					if got != c.content || (err == nil) != (c.content != "") {
+						t.Errorf("%q, %v", got, err)
+					}
 				}
-			}
-			if *dials != c.dials {
-				t.Errorf("%d connections, want %d", *dials, c.dials)
-			}
+				if *dials != c.dials {
+					t.Errorf("%d connections, want %d", *dials, c.dials)
+				}
+			})
 		})
 	}
 }
