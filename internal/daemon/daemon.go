@@ -140,7 +140,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	p := proxy.Config{
 		Transport: d.out, Session: func() proxy.Session { return d.out.Session() }, Self: d.own.has, Log: d.log,
 		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts, Program: d.program,
-		DialOrigin: d.out.DialOrigin, Untrusted: d.out.Untrusted,
+		DialOrigin: d.out.DialOrigin, Untrusted: d.out.Untrusted, Overtaken: d.out.Overtaken,
 	}
 	if d.appBridge != nil {
 		p.App, p.Meters = d.appBridge.app, d.appBridge.bridge.Meters

@@ -95,7 +95,12 @@ func TestTrustedLinks(t *testing.T) {
 		cfg := settings()
 		cfg.Link = map[string]config.Link{"wifi": {Trusted: &no}}
 		r := newRig(t, s, cfg, "wifi", "lte")
-		fmt.Fprint(r.begin(t, "CONNECT", "origin.test:443", "curl/8"), "\x16\x03\x01\x02\x00\x01")
+		c, err := net.Dial("tcp", r.url.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\n\x16\x03\x01\x02\x00\x01") // at once
 		until(t, "the first link is dialed", limit, func() bool { return r.wifi.dialed() > 0 })
 	})
 	t.Run("R205 one link, if none is trusted", func(t *testing.T) {

@@ -182,10 +182,18 @@ func (p *PassThrough) order(ctx context.Context) []link.Link {
 		return 0
 	}
 	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
-	if FlowOf(ctx).Exposed {
-		return entrusted(links)
+	f := FlowOf(ctx)
+	if f.Exposed {
+		links = entrusted(links)
 	}
-	return links
+	return slices.DeleteFunc(links, func(l link.Link) bool { return l.Name == f.Avoid })
+}
+
+// Overtaken notes that the named link was overtaken.
+func (p *PassThrough) Overtaken(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost[name] = time.Now()
 }
 
 // isLost reports whether another link recently overtook the named one.

@@ -48,7 +48,7 @@ func (x *exchange) connect() {
 	}
 	setKeepAlive(conn)
 	// The head must have neither Content-Length nor Transfer-Encoding, which net/http does not promise.
-	x.tunnel([]byte(established), conn, l)
+	x.tunnel([]byte(established), conn, l, x.p.again(transport.WithFlow(x.r.Context(), flow), addr))
 }
 
 // unproven serves a tunnel that is dialed after its first bytes.
@@ -104,14 +104,16 @@ func (p *Proxy) tunnelPort(of *client, port string) bool {
 	return slices.ContainsFunc(p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
 }
 
-// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes over origin.
-func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
+// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes over origin. again is that of the
+// tunnel, nil if it stays on its link.
+func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string, again redial) {
 	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
 		_ = origin.Close()
 		x.refuse(f)
 		return
 	}
+	t.again = again
 	defer x.p.tunnels.remove(t)
 	client, early, err := x.hijack()
 	if err != nil {
@@ -144,7 +146,16 @@ func (p *Proxy) runTunnel(t *tunnel, client io.ReadWriteCloser, early []byte) {
 	if p.costs(t) { // this may have changed since it was dialed
 		t.reset()
 	}
-	ended := t.run(client, early, &p.buffers)
+	var answer []byte
+	c, isConn := client.(net.Conn)
+	if origin, ok := t.origin.(net.Conn); ok && isConn && t.again != nil && t.link != "" {
+		began := t.link
+		early, answer = nil, t.begin(p.tunnels, c, origin, early)
+		if t.link != began && p.Overtaken != nil {
+			p.Overtaken(began)
+		}
+	}
+	ended := t.run(client, early, answer, &p.buffers)
 	p.carried(t.link, t.bytes.Load())
 	p.Log.Debug("tunnel ended", "link", t.link, "bytes", t.bytes.Load(), "reason", ended)
 }

@@ -41,7 +41,7 @@ func TestTunnelTimes(t *testing.T) {
 		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
 		ch := make(chan string, 1)
 		go func() {
-			ch <- tun.run(&end{c1, stop}, nil, buffers)
+			ch <- tun.run(&end{c1, stop}, nil, nil, buffers)
 			ts.remove(tun)
 		}()
 		return c2, o2, ch
@@ -154,7 +154,7 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tun.run(client, []byte("early"), &sync.Pool{New: func() any { return new([]byte) }})
+		tun.run(client, []byte("early"), nil, &sync.Pool{New: func() any { return new([]byte) }})
 		ts.remove(tun)
 	}()
 	sum := func(r io.Reader) (h [sha256.Size]byte, n int64) {

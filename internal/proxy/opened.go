@@ -120,6 +120,7 @@ func (p *Proxy) tunnelAfterAll(ctx context.Context, of *client, client net.Conn,
 		cutoff.Reset(client)
 		return
 	}
+	t.again = p.again(ctx, addr)
 	defer p.tunnels.remove(t)
 	p.runTunnel(t, client, early)
 }

@@ -69,6 +69,9 @@ type Config struct {
 	// bytes show whether networks can read along.
 	Untrusted func() bool
 
+	// Overtaken, if not nil, is called when a tunnel got its first answer over another link than the one that it began on.
+	Overtaken func(link string)
+
 	// TunnelPorts are the destination ports of tunnels that are open to clients from other machines.
 	TunnelPorts []uint16
 }

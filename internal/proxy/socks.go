@@ -174,8 +174,10 @@ func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
 	tun, f := s.p.tunnels.add(origin, l, of)
 	if f != nil {
 		_ = origin.Close()
+		return nil, f
 	}
-	return tun, f
+	tun.again = s.p.again(transport.WithFlow(s.ctx, flow), addr)
+	return tun, nil
 }
 
 // replyOf returns the code of RFC 1928 section 6 for a failure.

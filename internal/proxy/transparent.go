@@ -122,6 +122,7 @@ func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, 
 		_ = origin.Close()
 		return nil, false
 	}
+	tun.again = t.p.again(transport.WithFlow(t.ctx, flow), client.to.String())
 	return tun, true
 }
 

@@ -22,14 +22,15 @@ const (
 	halfClosedIdle = 60 * time.Second // one side has announced that it sends no more
 )
 
-// tunnel copies bytes between a client and an origin without looking at them. It stays on one link. The goroutine in run owns both
-// connections; two more copy.
+// tunnel copies bytes between a client and an origin. It stays on one link, unless the first bytes of its client get no answer there
+// (see begin). The goroutine in run owns both connections; two more copy.
 type tunnel struct {
 	origin io.ReadWriteCloser
 	link   string // "" = not known
 	by     *client
 	cut    context.Context // ends when the tunnel is to be reset
 	reset  context.CancelFunc
+	again  redial       // dials over another link; nil = it stays on its link
 	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
 }
 
@@ -39,12 +40,12 @@ type ended struct {
 	err error // nil = the source sends no more
 }
 
-// run copies until both directions are over and returns why the tunnel ended. early holds the bytes that the client already
-// sent.
-func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool) string {
+// run copies until both directions are over and returns why the tunnel ended. early and answer hold the bytes that the client and
+// the origin already sent.
+func (t *tunnel) run(client io.ReadWriteCloser, early, answer []byte, buffers *sync.Pool) string {
 	over := make(chan ended, 2)
 	go t.copy(t.origin, client, early, buffers, over)
-	go t.copy(client, t.origin, nil, buffers, over)
+	go t.copy(client, t.origin, answer, buffers, over)
 	abort := func() {
 		cutoff.Reset(client)
 		cutoff.Reset(t.origin)

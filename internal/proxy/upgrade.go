@@ -32,5 +32,5 @@ func (x *exchange) switchProtocols(a *answer, offer string) {
 	head := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = h.Write(head) // a Buffer takes everything
 	head.WriteString("\r\n")
-	x.tunnel(head.Bytes(), origin, a.link)
+	x.tunnel(head.Bytes(), origin, a.link, nil)
 }

@@ -34,6 +34,8 @@ type Flow struct {
 	Unmetered bool
 	// Exposed says that networks can read what it carries: trusted links go first, and the others carry it only if none of them is up.
 	Exposed bool
+	// Avoid names a link that must not carry it, "" for none.
+	Avoid string
 	// Relayed says that it goes through a relay, which uses further links as they appear.
 	Relayed bool
 }

@@ -173,6 +173,9 @@ func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, stri
 // Untrusted reports whether some links must not see credentials.
 func (t *Transport) Untrusted() bool { return t.passThrough.Untrusted() }
 
+// Overtaken notes that a tunnel got no answer over a link, but one over another: for a while, the link starts after the others.
+func (t *Transport) Overtaken(name string) { t.passThrough.Overtaken(name) }
+
 // dialDirect connects over one link.
 func (t *Transport) dialDirect(ctx context.Context, addr string) (net.Conn, string, error) {
 	d, err := t.passThrough.DialTunnel(ctx, addr)
