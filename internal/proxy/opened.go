@@ -101,6 +101,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	case got.Spent || origin.Conn == nil:
 		x.p.tunnelAfterAll(x.p.paying(transport.WithFlow(t.cut, flow), x.client), x.client, client, got.Early, addr)
 	default:
+		t.again = x.p.again(transport.WithFlow(t.cut, flow), addr)
 		x.p.runTunnel(t, client, got.Early)
 	}
 }
