@@ -53,13 +53,10 @@ func (x *exchange) connect() {
 
 // unproven serves a tunnel that is dialed after its first bytes.
 func (x *exchange) unproven(addr string, flow transport.Flow) {
-	client, buffered, err := x.rc.Hijack()
+	client, early, err := x.hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	setKeepAlive(client)
-	early := make([]byte, buffered.Reader.Buffered())
-	_, _ = io.ReadFull(buffered, early) // from memory
 	if _, err := io.WriteString(client, established); err != nil {
 		_ = client.Close()
 		return
