@@ -23,9 +23,9 @@ type Budget struct {
 const minGrant = 128 << 10
 
 // perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven goroutines,
-// buffers of three connections, and garbage not yet collected. Measured with 100 slow
+// buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow
 // clients.
-const perTransfer = 320 << 10
+const perTransfer = 368 << 10
 
 // perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and HTTP/2
 // frames and tables.
