@@ -30,8 +30,8 @@ var (
 // stranger can own it, which matters because the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 
-// PublicAddr is an address of the origin that is not private, for the names in PublicNames (RFC 5737 section 3).
-var PublicAddr = netip.AddrFrom4([4]byte{198, 51, 100, 1})
+// PublicAddr is an address of the origin that belongs to the internet, for the names in PublicNames. It never leaves the namespaces.
+var PublicAddr = netip.AddrFrom4([4]byte{45, 76, 1, 1})
 
 // PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate. The
 // documentation's commands use them.
