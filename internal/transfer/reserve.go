@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives about 10 KiB.
+	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives 15 to 90 kB.
 	reserveLeast = 4 << 20
 
 	// renewAfter is the least time between two requests for a reserve. It doubles while reserves are refused or lost.
