@@ -39,9 +39,8 @@ const (
 	// requests.
 	maxUnknownTunnels = 3 * maxClients / 4
 	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links fairly: a GET
-	// beyond it is passed through over one link. Memory does not depend on it: the engine's budget bounds that, and a transfer that
-	// gets no grant keeps to one link, too.
-	maxTransfers = 256
+	// beyond it is passed through over one link. So many fit into the engine's budget, each with the least grant.
+	maxTransfers = 128
 )
 
 // client is one connection of a client.

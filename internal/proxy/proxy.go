@@ -88,7 +88,10 @@ type Proxy struct {
 	buffers   sync.Pool                       // of *[]byte, copyBuffer long
 }
 
-const copyBuffer = 32 << 10 // bytes
+const (
+	copyBuffer    = 32 << 10 // bytes
+	crowdedBuffer = 8 << 10
+)
 
 // New returns a Proxy.
 func New(c Config) *Proxy {

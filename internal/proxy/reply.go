@@ -70,6 +70,8 @@ func (x *exchange) copyBody(out *clientWriter, a *answer) error {
 	var err error
 	if body, ok := a.Body.(io.WriterTo); ok { // a transfer's has memory of its own
 		n, err = body.WriteTo(out)
+	} else if x.p.transfers.Load() > maxTransfers { // so many answers may wait for slow clients
+		n, err = io.CopyBuffer(out, a.Body, make([]byte, crowdedBuffer))
 	} else {
 		buf := x.p.buffers.Get().(*[]byte)
 		defer x.p.buffers.Put(buf)
