@@ -203,7 +203,7 @@ func TestAuthenticatedConnections(t *testing.T) {
 		a := newAuthority(t)
 		proxy := proxied(t, a.Listener.Addr().String())
 		for range 20 {
-			asks(t, client(t, proxy), "POST", a.URL, "Authorization: Basic alice")
+			asks(t, client(t, proxy), "PUT", a.URL, "Authorization: Basic alice")
 		}
 		if n := a.open.Load(); n > 2 {
 			t.Errorf("%d connections for requests one after the other", n)

@@ -23,8 +23,7 @@ type Budget struct {
 const minGrant = 128 << 10
 
 // perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven goroutines,
-// buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow
-// clients.
+// buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow clients.
 const perTransfer = 368 << 10
 
 // perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and HTTP/2
