@@ -30,7 +30,10 @@ func firstBytes(c net.Conn, early []byte) verdict {
 func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr string, of *client, flow transport.Flow) {
 	v := firstBytes(c, early)
 	if v == isHTTP {
-		p.serveClear(&begun{Conn: c, rest: io.MultiReader(bytes.NewReader(early), c)}, addr)
+		if len(early) > 0 {
+			c = &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(early), c)}
+		}
+		p.serveClear(c, addr)
 		return
 	}
 	flow.Exposed = v != isTLS
@@ -53,6 +56,9 @@ type begun struct {
 	net.Conn
 	rest io.Reader
 }
+
+// NetConn returns the connection below.
+func (b *begun) NetConn() net.Conn { return b.Conn }
 
 // Read implements io.Reader.
 func (b *begun) Read(p []byte) (int, error) { return b.rest.Read(p) }
