@@ -74,18 +74,21 @@ func (s Settings) holds(ctx context.Context, manager string) bool {
 		}
 		return strings.Split(string(out), "\n")
 	}
-	address := strings.Replace(s.Gateway, "localhost:", "127.0.0.1:", 1)
+	addresses := []string{s.Gateway}
+	if port, ok := strings.CutPrefix(s.Gateway, "localhost:"); ok { // programs may ask either address
+		addresses = []string{"127.0.0.1:" + port, "[::1]:" + port}
+	}
 	for _, line := range systemctl("list-sockets", "--no-legend", "--plain", "--full") {
 		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != address {
+		if len(f) < 2 || !slices.Contains(addresses, f[0]) {
 			continue
 		}
 		state := systemctl("show", "--property=ActiveState", "--property=UnitFileState", f[1])
 		if slices.Contains(state, "ActiveState=active") && slices.Contains(state, "UnitFileState=enabled") {
-			return true
+			addresses = slices.DeleteFunc(addresses, func(a string) bool { return a == f[0] })
 		}
 	}
-	return false
+	return len(addresses) == 0
 }
 
 // lingers reports whether the user's service manager runs from the start of the machine on, whoever is logged in.

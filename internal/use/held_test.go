@@ -54,7 +54,8 @@ func testHeld(t *testing.T) {
 		want          string // part of the error, "" = there is none
 	}{
 		{"systemd holds it", gateway, 0, others + held, "", false, ""},
-		{"by another name", "localhost:8081", 0, held, "", false, ""},
+		{"by another name", "localhost:8081", 0, held, "", false, "can take port 8081"},
+		{"by another name, at both addresses", "localhost:8081", 0, held + "[::1]:8081 held.socket\\n", "", false, ""},
 		{"systemd holds it, for a user", gateway, uid, held, "", false, ""},
 		{"the user's own systemd", gateway, uid, "", held, true, ""},
 		{"until the user logs out", gateway, uid, "", held, false, "loginctl enable-linger"},
