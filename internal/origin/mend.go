@@ -102,7 +102,7 @@ func mend(raw []byte) ([]byte, error) {
 		}
 		fields = append(fields, field...)
 	}
-	if codings > 0 && proto == "HTTP/1.0" {
+	if major, minor, _ := http.ParseHTTPVersion(proto); codings > 0 && (major < 1 || major == 1 && minor < 1) {
 		if lengths > 0 {
 			return nil, malformed("Content-Length and Transfer-Encoding in an HTTP/1.0 response")
 		}

@@ -45,6 +45,7 @@ func TestMend(t *testing.T) {
 		{"R44 a bare CR at the end", ok + "X: y\r\n\r\r\n\r\n", ""},
 		{"R235 chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", ok + "Connection: close\r\nTransfer-Encoding: Chunked\r\n\r\n"},
 		{"R235 chunks after ICY", "ICY 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", ok + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{"R235 chunks in an earlier version", "HTTP/0.9 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", ok + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"},
 		{"R235 with a length", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", ""},
 		{"R235 another coding", "HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", ""},
 		{"R39 two codings", ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
