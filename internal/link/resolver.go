@@ -159,21 +159,42 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, names [
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range names {
-		addrs, err := r.askServers(ctx, l, from, m, f, name)
-		if err != nil || len(addrs) > 0 || i == len(names)-1 {
+	last := len(names) - 1
+	for _, name := range names[:last] {
+		addrs, exists, err := r.askFor(ctx, l, from, m, f, name)
+		if err != nil || exists {
 			return addrs, err
 		}
-		if others, err := r.askServers(ctx, l, from, m, 1-f, name); err != nil || len(others) > 0 {
-			return nil, err
-		}
 	}
-	return nil, nil
+	return r.askServers(ctx, l, from, m, f, names[last])
+}
+
+// askFor is askServers, and reports whether the name has addresses of any family. Most names have IPv4 addresses, and a connection may
+// wait for the answer about IPv6, so it asks for them at once.
+func (r *Resolver) askFor(ctx context.Context, l Link, from Servers, m *memory, f family, name string) (addrs []netip.Addr, exists bool, err error) {
+	within, cancel := context.WithCancel(ctx)
+	var others []netip.Addr
+	var failed error
+	ask := func() { others, failed = r.askServers(within, l, from, m, 1-f, name) }
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	if f == v6 {
+		asking.Go(ask)
+	}
+	if addrs, err = r.askServers(ctx, l, from, m, f, name); err != nil || len(addrs) > 0 {
+		return addrs, true, err
+	}
+	if f != v6 {
+		ask()
+	}
+	asking.Wait()
+	return nil, len(others) > 0, failed
 }
 
 // askServers asks servers until one answers; everything that it started has ended when it returns.
 func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
-	servers := from.Addrs
+	servers := slices.Clone(from.Addrs) // its order changes
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {
 		servers[0], servers[trusted] = servers[trusted], servers[0]

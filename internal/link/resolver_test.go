@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -318,6 +319,28 @@ func TestPlainForget(t *testing.T) {
 		}
 		if time.Sleep(1); r.isPlain(s) {
 			t.Error("not forgotten")
+		}
+	})
+}
+
+// TestSearchAtOnce: the answer about IPv6 addresses of a host that has none does not take longer because of search domains. The server
+// answers the question about them only after the other one.
+func TestSearchAtOnce(t *testing.T) {
+	var asksBoth atomic.Bool
+	s := serveDNS(t, anyPort, func(a asked) said {
+		switch {
+		case a.Type == dnsmessage.TypeA:
+			asksBoth.Store(true)
+			return said{Addrs: ips("192.0.2.1")}
+		case !asksBoth.Load():
+			return said{Drop: true}
+		}
+		return said{}
+	})
+	t.Run("R149", func(t *testing.T) {
+		r := &Resolver{Binder: &recorder{}, files: files(t, "nameserver 192.0.2.1", "search corp.test")}
+		if got, err := r.Lookup(t.Context(), asking(s), "ip6", "www.example.com"); len(got) > 0 || !asksBoth.Load() {
+			t.Errorf("%v, %v after %v", got, err, s.asks())
 		}
 	})
 }
