@@ -291,7 +291,7 @@ func TestCrowds(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R190 R191 a GET beyond 256 transfers is passed through", func(t *testing.T) {
+	t.Run("R190 R191 a GET beyond 128 transfers is passed through", func(t *testing.T) {
 		release := make(chan struct{})
 		o := serve(t, func(c *conn) {
 			head, err := c.head()
@@ -307,14 +307,14 @@ func TestCrowds(t *testing.T) {
 		})
 		defer close(release)
 		g := start(t)
-		for range 256 {
+		for range 128 {
 			g.get(o.url("/held")).wantHead("200")
 		}
 		g.get(o.url("/x")).wantHead("200")
 		g.f.mu.Lock()
 		defer g.f.mu.Unlock()
 		for i, r := range g.f.requests {
-			if reason := transport.Reason(r.Context()); (reason == "crowded") != (i == 256) {
+			if reason := transport.Reason(r.Context()); (reason == "crowded") != (i == 128) {
 				t.Errorf("request %d: reason %q", i, reason)
 			}
 		}
