@@ -21,7 +21,7 @@ func (r *run) firstResponse(e event) time.Time {
 		return r.handle(transfer.Event{Kind: transfer.Tick})
 	}
 	v := r.opening.Answer(head(response, e.err), r.link(f.link).name, r.copyOf(f))
-	if f.ahead && v.Do == opening.Join && response.Range.Start != f.request.Range.Start { // the whole object
+	if v.Do == opening.Join && !v.ClientsHead && response.Range.Start != f.request.Range.Start { // the whole object
 		v.Do, v.Outcome = opening.Drop, fault.NoRange
 	}
 	if v.ClientsHead || v.Do == opening.Stream || v.Do == opening.Repeat {
