@@ -90,3 +90,14 @@ run = "Invariants"
 		}
 	}
 }
+
+// TestListed: every mutation of the list can be applied to the code as it is, and every rule has one.
+func TestListed(t *testing.T) {
+	all, bad, err := load(filepath.Join("..", ".."))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d mutations, %v", len(all), err)
+	}
+	for _, b := range bad {
+		t.Error(b)
+	}
+}
