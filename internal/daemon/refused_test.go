@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -29,6 +30,36 @@ func TestRefusedLater(t *testing.T) {
 			began := time.Now()
 			whole(t, fetch(client(t, r.url), s.URL(), c.field), s.Object())
 			t.Logf("%d requests, %v", len(s.Requests()), time.Since(began))
+		})
+	}
+}
+
+// TestOnce: every URL may be requested only once, or twice. The first response completes the transfer.
+func TestOnce(t *testing.T) {
+	for _, most := range []int{1, 2, 3} {
+		begin := func(t *testing.T) *rig {
+			t.Parallel()
+			late := func(r *Request) bool { return r.Nth > most }
+			return newRig(t, New(t, Object{Size: 9<<20 + 12345}, RateLimit(4<<20), If(late, Status(403))), settings(), "wifi", "lte")
+		}
+		for name, h := range map[string]http.Header{
+			"": nil, " in any coding": get("Accept-Encoding", "gzip"), " from its start": get("Range", "bytes=0-"),
+		} {
+			t.Run(fmt.Sprintf("R252 a URL with a query, %d%s", most, name), func(t *testing.T) {
+				r := begin(t)
+				got := fetch(client(t, r.url), r.server.URL()+"?token=1", h)
+				if h.Get("Range") != "" && got.status == http.StatusPartialContent {
+					got.status = http.StatusOK
+				}
+				whole(t, got, r.server.Object())
+			})
+		}
+		t.Run(fmt.Sprintf("R252 the second URL of a host, %d", most), func(t *testing.T) {
+			r := begin(t)
+			if got := fetch(client(t, r.url), r.server.URL(), nil); most == 1 && got.err == nil {
+				t.Error("the first one was served")
+			}
+			whole(t, fetch(client(t, r.url), r.server.URL()+"2", nil), r.server.Object())
 		})
 	}
 }

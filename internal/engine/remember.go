@@ -93,6 +93,7 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) open
 	m := opening.Memory{
 		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p), Excluded: map[string]bool{},
 		Size: cmp.Or(req.Size, e.history.Size(now, o, p)), Sure: req.Size > 0,
+		Refuses: e.history.Refuses(now, o),
 	}
 	m.Small = m.Small && m.Size <= e.cfg.Threshold
 	for _, l := range links {
@@ -122,6 +123,9 @@ func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 		p := estimate.PathOf(r.req.Target.Path)
 		e.history.SetWhole(now, o, p)
 		e.add(func(r *estimate.Record) { r.SetWhole(now, o, p) })
+	}
+	if n.Refused {
+		e.history.SetRefuses(now, o)
 	}
 	for i, network := range r.networks {
 		if l := all[i]; slices.Contains(n.Excluded, l.Name) && networkOf(l) == network {

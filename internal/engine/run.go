@@ -117,11 +117,12 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		links[i] = req.asked(links[i])
 	}
 	known := e.recall(r.origin, req, links)
+	known.Dear = r.dear(states, links)
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
 		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
-		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
+		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
 	}
 	if req.Deadline != nil {
 		d := *req.Deadline
@@ -167,6 +168,21 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	// The run joined before the states were read: changes in between are posted and follow these states.
 	r.mailbox.prepend(states)
 	return r, nil
+}
+
+// dear reports whether bytes that turn out to be unwanted cost something: the transfer has a goal or gives way to others, or the
+// link of the first request is probably metered.
+func (r *run) dear(states []transfer.Event, links []link.Link) bool {
+	first := -1
+	for i := range states {
+		if links[i].Frugal || links[i].Priced() {
+			return true
+		}
+		if states[i].State == health.Up && (first < 0 || links[i].Metric < links[first].Metric) {
+			first = i
+		}
+	}
+	return r.req.Background || r.req.Deadline != nil || first >= 0 && links[first].Metered
 }
 
 // linkConfig returns the known facts about a link.

@@ -80,14 +80,15 @@ type pathKey struct {
 	path   Path
 }
 
-// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes; refusals for 2
-// minutes.
+// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes; exclusions
+// for 2 minutes.
 type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
 	wholes     map[pathKey]mark
 	sizes      map[pathKey]sized
 	exclusions map[historyKey]mark
+	refusals   map[Origin]mark
 	turn       uint64 // number of the last entry; the oldest entry is evicted first, even among entries with equal times
 }
 
@@ -95,6 +96,7 @@ type History struct {
 func NewHistory() *History {
 	return &History{
 		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, sizes: map[pathKey]sized{}, exclusions: map[historyKey]mark{},
+		refusals: map[Origin]mark{},
 	}
 }
 
@@ -176,6 +178,15 @@ func (b *History) Excluded(now time.Time, network string, o Origin) bool {
 func (b *History) SetExcluded(now time.Time, network string, o Origin) {
 	note(b, b.exclusions, now, historyKey{network, o})
 }
+
+// Refuses reports whether o recently refused later requests for an object that it served (R252).
+func (b *History) Refuses(now time.Time, o Origin) bool {
+	m, ok := b.refusals[o]
+	return ok && !now.After(m.seen.Add(historyLife))
+}
+
+// SetRefuses records such a refusal.
+func (b *History) SetRefuses(now time.Time, o Origin) { note(b, b.refusals, now, o) }
 
 // note sets a mark.
 func note[K comparable](b *History, marks map[K]mark, now time.Time, k K) {

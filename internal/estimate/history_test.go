@@ -159,3 +159,24 @@ func TestSizes(t *testing.T) {
 		t.Error("it does not forget the oldest")
 	}
 }
+
+func TestHistoryRefusals(t *testing.T) {
+	b := estimate.NewHistory()
+	b.SetRefuses(start, origin(1))
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		origin  int
+		refuses bool
+	}{
+		{"R252 after 10 minutes", 10 * time.Minute, 1, true},
+		{"R252 and no longer", 10*time.Minute + ms, 1, false},
+		{"R252 another origin", 0, 2, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := b.Refuses(start.Add(c.after), origin(c.origin)); got != c.refuses {
+				t.Error(got)
+			}
+		})
+	}
+}

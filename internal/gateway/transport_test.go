@@ -86,8 +86,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// signing answers as a server whose first URL redirects to signed ones, which are valid for two requests each. A divided download
-// needs at least three requests. The faults second apply to the signed URLs from the second one on.
+// signing answers as a server whose first URL redirects to signed ones, which are valid for two requests each. The responses of the
+// first signed one break off. The faults second apply to the signed URLs from the second one on.
 func signing(signed *atomic.Int64, second ...origintest.Fault) origintest.Fault {
 	return func(x *origintest.Exchange) {
 		switch _, n, ok := strings.Cut(x.Target, "/signed?"); {
@@ -95,7 +95,9 @@ func signing(signed *atomic.Int64, second ...origintest.Fault) origintest.Fault 
 			origintest.Redirect("https://cdn.secure.test/signed?" + strconv.FormatInt(signed.Add(1), 10))(x)
 		case x.Nth > 2:
 			origintest.Status(http.StatusForbidden)(x)
-		case n != "1":
+		case n == "1":
+			origintest.ResetAfter(2 * mid)(x)
+		default:
 			for _, f := range second {
 				f(x)
 			}
@@ -169,6 +171,8 @@ func TestExpiredURLsElsewhere(t *testing.T) {
 					origintest.OtherBytes()(x)
 				case x.Nth > 2:
 					origintest.Status(http.StatusForbidden)(x)
+				default:
+					origintest.ResetAfter(2 * mid)(x)
 				}
 			})
 			addr, _ := over(t, s, "files.secure.test", "cdn.secure.test", "cdn.secure.test:8443", "mirror.secure.test")

@@ -45,6 +45,15 @@ func TestGet(t *testing.T) {
 		}
 		r.isObject("object", s.Object())
 	})
+	t.Run("R252 a URL that is valid once", func(t *testing.T) {
+		once := origintest.AfterRequests(1, origintest.Status(403))
+		s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced), once)
+		r := newRig(t, toNodes(s), nil)
+		if _, err := r.get(t.Context(), s.URL()+"?token=1", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("object", s.Object())
+	})
 	t.Run("empty", func(t *testing.T) {
 		s := origintest.New(t, origintest.Object{})
 		r := newRig(t, toNodes(s), nil)

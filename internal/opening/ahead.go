@@ -37,7 +37,7 @@ func (o *Opening) ahead() (r segment.Range, each int64) {
 		return r, 0
 	case slices.ContainsFunc(conditions, func(name string) bool { return len(o.fields[name]) > 0 }):
 		return r, 0
-	case query && !o.memory.Sure: // the query may be valid only once, or only for its first user
+	case o.memory.Refuses, query && !o.memory.Sure: // the query may be valid only once, or only for its first user
 		return r, 0
 	case hint == 0 && !slices.Contains(archives, strings.ToLower(path.Ext(file))):
 		return r, 0
@@ -46,7 +46,7 @@ func (o *Opening) ahead() (r segment.Range, each int64) {
 	if hint > 0 {
 		each, links = aheadSizeKnown, mostAhead
 	}
-	start := o.plan.Requested.Start + max(o.plan.Initial, o.threshold)
+	start := o.plan.Requested.Start + o.threshold
 	end := start + links*each
 	if hint > 0 {
 		end = min(end, hint)

@@ -32,6 +32,7 @@ func TestAhead(t *testing.T) {
 		{name: "a condition", path: "/a.iso", fields: header("If-None-Match", `"v"`)},
 		{name: "If-Range", path: "/a.iso", fields: header("Range", "bytes=1000000-", "If-Range", `"v"`)},
 		{name: "the origin serves it whole", path: "/a.iso", memory: Memory{Whole: true}},
+		{name: "the origin refused later requests", path: "/a.iso", memory: Memory{Refuses: true}},
 		{name: "the origin serves small objects", path: "/a.iso", memory: Memory{Small: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package opening
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -16,12 +17,14 @@ type Memory struct {
 	Size     int64           // probable size of the object in bytes, 0 = unknown: a hint from an earlier GET or from the client
 	Sure     bool            // Size is from the client
 	Excluded map[string]bool // links over which it refused an object that it served over another one
+	Refuses  bool            // it recently refused later requests for an object that it served
+	Dear     bool            // bytes that turn out to be unwanted cost something
 }
 
 // Plan describes how the requests of a GET begin.
 type Plan struct {
 	Requested segment.Range // range of the object that the client wants, as far as it is known
-	Initial   int64         // length of the first range in bytes; 0 = the client's own request as it is
+	Initial   int64         // length of the first range in bytes; 0 = the client's own request as it is; transfer.Unknown = all
 	Warm      bool          // connecting the other links before the first response may be useful
 	Ahead     segment.Range // range to request on other links before the first response; empty = none
 	AheadEach int64         // bytes of Ahead for each of these links
@@ -32,6 +35,7 @@ type Notes struct {
 	Large    bool     // the object was worth several links
 	Whole    bool     // the next GET of this object should ask for all of it
 	Excluded []string // links with a refused response after another link's response was good
+	Refused  bool     // a later request was refused over the link that had served the first one
 }
 
 // Do says how to use a first response.
@@ -78,6 +82,7 @@ type Opening struct {
 	served   bool                // a range request was answered with a range
 	disjoint bool                // the transfer failed midway because the responses are inconsistent
 	excluded []string            // see Notes
+	refused  bool                // see Notes
 }
 
 // conditions lists the fields that make a request conditional (RFC 9110 section 13.1), except If-Range.
@@ -123,9 +128,18 @@ func (o *Opening) read() {
 	case !o.ranged || o.repeated || o.memory.Whole:
 	case o.plan.Requested.End != transfer.Unknown && o.plan.Requested.Len() <= o.threshold:
 		o.plan.Warm = false
+	case o.once():
+		o.plan.Initial = transfer.Unknown
 	default:
 		o.plan.Initial = o.threshold
 	}
+}
+
+// once reports whether the origin may refuse all requests but the first, or all but a few: many URLs with a query are valid only
+// once. The first request then asks for everything, so that its response can serve the client alone (R252).
+func (o *Opening) once() bool {
+	query := strings.Contains(o.path, "?") && !o.memory.Sure
+	return (query || o.memory.Refuses) && !o.memory.Dear
 }
 
 // Fields returns the fields of the next request, except Host and Range, and its If-Range. Once the version is known, the only
@@ -190,8 +204,10 @@ func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 			return BadRange, ours
 		case h.ID.Total < 0:
 			return UnknownLength, ours
-		case h.Range.End >= end:
+		case h.Range.End >= end && (o.plan.Initial != transfer.Unknown || end-o.plan.Requested.Start <= o.threshold):
 			return Small, false
+		case h.Range.End >= end: // the client can have it as it is
+			return h.Unfit, false
 		}
 		return h.Unfit, ours && h.Unfit != None
 	case h.Status == statusOK:
@@ -240,6 +256,8 @@ func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	switch {
 	case outcome == fault.NoRange:
 		o.ignored = true
+	case (outcome == fault.Unwanted || outcome == fault.Busy) && o.version != nil && link == o.carrier:
+		o.refused = true
 	case (outcome == fault.Unwanted || outcome == fault.Differs) && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
@@ -267,6 +285,7 @@ func (o *Opening) Remember() Notes {
 		Large:    o.version != nil,
 		Whole:    o.ignored && !o.served && !o.memory.Whole || o.disjoint,
 		Excluded: o.excluded,
+		Refused:  o.refused,
 	}
 }
 

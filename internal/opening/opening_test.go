@@ -204,7 +204,7 @@ func TestOpening(t *testing.T) {
 		}},
 		{"R118 a link that is refused what another one got", asking(true), []step{
 			asks(ranged), ended("b", fault.Unwanted), answer(first, "first join"), ended("a", fault.Unwanted), ended("b", fault.Unwanted),
-			ended("b", fault.Unwanted), ended("c", fault.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}}),
+			ended("b", fault.Unwanted), ended("c", fault.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}, Refused: true}),
 		}},
 
 		// The version that joined is lost.
@@ -304,6 +304,56 @@ func TestPlan(t *testing.T) {
 			}
 			if !reflect.DeepEqual(h, before) {
 				t.Error("the caller's fields were changed")
+			}
+		})
+	}
+}
+
+// TestOnce: the first request asks for everything if the origin may refuse all others.
+func TestOnce(t *testing.T) {
+	const all = transfer.Unknown
+	refuses := Memory{Refuses: true}
+	for _, c := range []struct {
+		name, path string
+		fields     map[string][]string
+		memory     Memory
+		want       int64
+	}{
+		{name: "R253 a plain path", path: "/a.iso", want: small},
+		{name: "R252 a query", path: "/a?token=1", want: all},
+		{name: "R252 a query, the rest of an object", path: "/a?token=1", fields: header("Range", "bytes=5-"), want: all},
+		{name: "R252 a query, a large part", path: "/a?token=1", fields: header("Range", "bytes=5-999999"), want: all},
+		{name: "R253 a query, a small part", path: "/a?token=1", fields: header("Range", "bytes=5-99")},
+		{name: "R77 a query, any coding", path: "/a?token=1", fields: asking(false)},
+		{name: "R253 a query, and the client knows the size", path: "/a?id=1", memory: Memory{Size: big, Sure: true}, want: small},
+		{name: "R252 an origin that refused", path: "/a.iso", memory: refuses, want: all},
+		{name: "R253 bytes cost something", path: "/a?token=1", memory: Memory{Refuses: true, Dear: true}, want: small},
+		{name: "R137 the origin serves it whole", path: "/a?token=1", memory: Memory{Whole: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := New("http", c.path, c.fields, small).Begin(c.memory)
+			if p.Initial != c.want || c.want == all && !p.Ahead.Empty() {
+				t.Errorf("%+v, want %d", p, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name string
+		head Head
+		want string
+	}{
+		{"R252 all of it", reply(206, 0, big, big, None), "first join"},
+		{"R252 a part of it", reply(206, 0, small, big, None), "first join"},
+		{"R252 all of it, unfit", reply(206, 0, big, big, Vary), "stream: vary"},
+		{"R252 a part of it, unfit", reply(206, 0, small, big, Vary), "repeat: vary"},
+		{"R86 small", reply(206, 0, small, small, None), "stream: small"},
+		{"R252 200", reply(200, 0, big, big, None), "first join"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := New("http", "/a?token=1", nil, small)
+			o.Begin(Memory{})
+			if v := o.Answer(c.head, "a", false).String(); v != c.want {
+				t.Errorf("%s, want %s", v, c.want)
 			}
 		})
 	}

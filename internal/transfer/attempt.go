@@ -172,7 +172,9 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		m.dropCopies(e.Attempt)
 		a = m.attempt(e.Attempt)
 		c = m.conn(a.conn)
+		m.keep(a)
 	}
+	proof := m.proves(a)
 	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
 		was := a.want
 		a.want.End = max(a.want.Start, min(a.answer.End, m.led.End()))
@@ -192,6 +194,9 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	}
 	if a.from != 0 {
 		m.stolenBy(a)
+	}
+	if proof {
+		m.unkeep()
 	}
 }
 
@@ -245,11 +250,11 @@ func (m *Machine) takeAhead(b *attempt, first uint32) {
 	}
 }
 
-// dropCopies closes the connections of the other attempts at the client's own GET, now that one has a valid head: each would
+// dropCopies closes the connections of the other attempts at the whole object, now that one has a valid head: each would
 // deliver the whole object once more.
 func (m *Machine) dropCopies(but uint32) {
 	for i := len(m.attempts) - 1; i >= 0; i-- {
-		if a := &m.attempts[i]; a.whole && a.id != but {
+		if a := &m.attempts[i]; m.cfg.all() && !a.ahead && a.id != but {
 			c := m.conn(a.conn)
 			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
 			m.dropConn(c.id)
@@ -293,6 +298,9 @@ func (m *Machine) read(now time.Time, e Event) {
 	compared := min(a.prefix, e.N)
 	a.prefix -= compared
 	body := e.N - compared
+	if a.id == m.kept.id {
+		m.extend(a, a.cursor+body)
+	}
 	got := segment.Range{Start: a.cursor, End: min(a.cursor+body, a.want.End)}
 	twice := m.led.Hedged(got)
 	fresh := m.receive(a.link, got)
@@ -345,7 +353,7 @@ func (m *Machine) progress(now time.Time, c *conn) {
 // bytes have arrived, a short rest is read and discarded; for a longer one the connection is closed.
 func (m *Machine) settle(a *attempt) {
 	rest := a.answer.End - max(a.cursor, a.want.End)
-	if rest <= 0 {
+	if rest <= 0 || a.id == m.kept.id {
 		return
 	}
 	c := m.conn(a.conn)

@@ -31,6 +31,7 @@ func (m *Machine) decide(now time.Time, read bool) {
 	}
 	m.narrow(now)
 	m.insure(now)
+	m.guard(now)
 	m.widen(now)
 	var barred []int8 // links without a connection that can take a request now
 	for range 4 * (len(m.links) + 1) {
@@ -121,7 +122,7 @@ func (m *Machine) askFirst(now time.Time) {
 func (m *Machine) ahead() segment.Range {
 	r := m.cfg.Ahead
 	for i := range m.attempts {
-		if a := &m.attempts[i]; a.ahead && m.cfg.Initial == 0 {
+		if a := &m.attempts[i]; a.ahead && m.cfg.all() {
 			return segment.Range{}
 		} else if a.ahead {
 			r.Start = max(r.Start, a.want.End)
@@ -133,6 +134,9 @@ func (m *Machine) ahead() segment.Range {
 
 // fetch carries out a scheduler's decision. It returns false if no connection of the link can take the request now.
 func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
+	if m.readOn(d) {
+		return true
+	}
 	c := m.reuse(now, d.Link, d.Range.Start)
 	if c == nil {
 		if m.links[d.Link].full {
@@ -437,7 +441,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		v.Links = append(v.Links, schedule.Link{
 			Usable:  m.ready(now, int8(i)),
 			Suspect: l.silent || l.state == health.Suspect,
-			CanAsk:  m.pick(now, int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
+			CanAsk:  m.keptOn(int8(i)) != nil || m.pick(now, int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
 			Rate:    l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
 			Peak:  l.rate.Peak(),
 			Got:   l.got,
@@ -480,7 +484,7 @@ func (m *Machine) credits(now time.Time) {
 	for i := range m.attempts {
 		a := &m.attempts[i]
 		end := a.want.End
-		if a.hasHead && a.cursor >= a.want.End {
+		if a.hasHead && a.cursor >= a.want.End && a.id != m.kept.id {
 			end = a.answer.End // the rest is read and discarded
 		}
 		upTo := min(end, limit)

@@ -21,7 +21,7 @@ const unbounded = 1 << 50
 // Config describes a transfer.
 type Config struct {
 	Requested   segment.Range // range that the client wants; End = Unknown until the size is known
-	Initial     int64         // bytes requested first; 0 = the client's own GET, without a Range field (R77)
+	Initial     int64         // bytes requested first; 0 = the client's own GET, without a Range field (R77); Unknown = all
 	Scheduler   schedule.Scheduler
 	Goal        schedule.Goal // which links to do without; nil = none
 	Background  bool          // give way to other traffic; see yielding
@@ -39,6 +39,9 @@ type Config struct {
 	Reorder     int64 // reorder window before the first Granted
 	MostConns   int   // maximum connections over one link; 0 = 1. The machine decides whether to use more than one
 }
+
+// all reports whether the first request is for everything that the client wants.
+func (c *Config) all() bool { return c.Initial == 0 || c.Initial == Unknown }
 
 // LinkConfig holds known facts about a link.
 type LinkConfig struct {
@@ -86,6 +89,7 @@ type Machine struct {
 	still       standstill
 	stood       time.Duration // see State
 
+	kept     kept
 	reserve  *reserve  // its head is valid; nil = none
 	coming   *reserve  // requested, to replace it
 	lost     int       // reserves that ended early, in a row

@@ -47,7 +47,7 @@ func (m *Machine) insure(now time.Time) {
 		}
 	}
 	left := m.led.End() - start
-	if !m.cfg.Reserve || !m.divided || m.coming != nil || m.lost == mostLost || left < reserveLeast || slow >= 0 && m.onReserve() {
+	if !m.cfg.Reserve || !m.divided && !m.shares() || m.coming != nil || m.lost == mostLost || left < m.reserveWorth() || slow >= 0 && m.onReserve() {
 		return
 	}
 	if r := m.reserve; r != nil && slow < 0 && left > (m.led.End()-r.attempt.want.Start)/2 {
@@ -68,8 +68,8 @@ func (m *Machine) sureUntil() int64 {
 	for again := true; again; {
 		again = false
 		for i := range m.attempts {
-			if a := &m.attempts[i]; a.hasHead && !a.reserved && a.cursor <= at && at < a.want.End {
-				at, again = a.want.End, true
+			if a := &m.attempts[i]; a.hasHead && !a.reserved && a.cursor <= at && at < m.fetchesUpTo(a) {
+				at, again = m.fetchesUpTo(a), true
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (m *Machine) requestReserve(now time.Time, link int8, start int64) {
 	a := attempt{id: m.id(), link: link, conn: c.id, want: rest, answer: rest, cursor: start, credit: start, asked: now, tail: -1, reserved: true}
 	c.queue = []uint32{a.id}
 	m.coming = &reserve{conn: c, attempt: a}
-	m.renewAt = now.Add(renewAfter << m.lost)
+	m.renewAt, m.kept.doubted = now.Add(renewAfter<<m.lost), time.Time{}
 	m.act(Action{Kind: OpenApart, Link: link, Conn: c.id})
 	m.act(Action{Kind: Fetch, Link: link, Conn: c.id, Attempt: a.id, Range: rest, Tail: -1, UpTo: start, Rule: schedule.Reserve})
 }
@@ -125,6 +125,9 @@ func (m *Machine) ofReserve(now time.Time, e Event) bool {
 		case OpenFailed, Ended, ConnClosed:
 			m.lost++
 			m.endReserve(r)
+			if e.Kind == OpenFailed { // this says nothing of later requests
+				m.unkeep()
+			}
 		}
 		return true
 	}
@@ -152,6 +155,7 @@ func (m *Machine) accept(now time.Time, r *reserve, answer segment.Range) {
 			l.refused, l.excluded, l.failures = false, false, 0
 		}
 	}
+	m.unkeep()
 }
 
 // endReserve closes the connection of a reserve.

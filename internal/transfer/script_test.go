@@ -150,7 +150,7 @@ func (s *script) note(a Action) {
 		if a.Range.Empty() || a.Range.Start < 0 {
 			s.t.Fatalf("asks for %v", a.Range)
 		}
-		if s.m.known { // the first request may go out over every link
+		if s.m.known && a.Rule != schedule.Reserve { // the first request may go out over every link
 			s.twice(a)
 		}
 		q := &asked{id: a.Attempt, conn: a.Conn, link: a.Link, want: a.Range.Start + a.Prefix, r: a.Range, cursor: a.Range.Start, credit: a.UpTo, reason: a.Rule}

@@ -43,8 +43,9 @@ type audit struct {
 	verified int64       // compared bytes in requests that fetch nothing else
 	silent   []bool      // links that the machine reported as silent
 	idle     []time.Duration
-	copied   int64 // bytes requested although an attempt was still fetching them: the bound of the waste
-	drained  int64 // bytes read although they were no longer wanted
+	copied   int64  // bytes requested although an attempt was still fetching them: the bound of the waste
+	kept     uint32 // the first response, if it was ever read on although others fetch its bytes; 0 = none
+	drained  int64  // bytes read although they were no longer wanted
 	fastest  []float64
 }
 
@@ -85,7 +86,7 @@ func (a *audit) asked(do transfer.Action, want segment.Range) {
 	var once segment.Set
 	a.running(func(k *ask, owes segment.Range) {
 		r := owes.Clip(want)
-		if r.Empty() || k.id == do.Attempt {
+		if r.Empty() || k.id == do.Attempt || k.id == a.kept {
 			return
 		}
 		if once.Overlap(r) > 0 {
@@ -138,6 +139,9 @@ func (a *audit) read(k *ask, n int64) {
 	n -= prefix
 	r := segment.Range{Start: max(k.cursor, k.want)}
 	r.End = min(r.Start+n, a.w.m.Wanted(k.id))
+	if k.id == a.w.m.Kept() {
+		a.kept, r.End = k.id, r.Start+n
+	}
 	if k.conn.apart { // what it begins with has mostly arrived
 		a.copied += n - a.got.Add(r)
 		return
@@ -153,7 +157,9 @@ func (a *audit) read(k *ask, n int64) {
 			rest.Start = gap.End
 		}
 	}
-	a.got.Add(r)
+	if fresh := a.got.Add(r); a.kept != 0 {
+		a.copied += wanted - fresh
+	}
 	a.drained += n - wanted
 	k.drained += n - wanted
 	l := a.w.spec.Links[k.conn.link]

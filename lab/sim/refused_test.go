@@ -51,3 +51,26 @@ func TestRefusedLater(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedAtOnce runs transfers whose origin answers only 1 to 3 requests, the first of which asks for everything: it is not given
+// up before another response can replace it.
+func TestRefusedAtOnce(t *testing.T) {
+	for n := range uint64(60) {
+		r := rand.New(rand.NewPCG(n, 39))
+		s := Spec{Seed: n, Size: int64(logUniform(r, 5, 60) * 1e6), Window: defaultWindow, Scheduler: schedule.Default, Reserve: true}
+		for i := range 1 + r.IntN(3) {
+			s.Links = append(s.Links, Link{
+				Rate: logUniform(r, 4, 100) * mbit, RTT: time.Duration(logUniform(r, 5, 100) * float64(time.Millisecond)),
+				Jitter: time.Duration(r.IntN(8)) * time.Millisecond, H2: n%3 == 0, Metered: i > 0 && r.IntN(4) == 0,
+			})
+		}
+		if n%4 == 1 {
+			s.Client = float64(200e3 + r.IntN(4e6))
+		}
+		for s.Faults.MostAsked = 1; s.Faults.MostAsked <= 3; s.Faults.MostAsked++ {
+			if _, err := Run(s); err != nil {
+				t.Errorf("scenario %d, %d requests: %v: %+v", n, s.Faults.MostAsked, err, s)
+			}
+		}
+	}
+}
