@@ -139,7 +139,7 @@ func (h *heads) Read(p []byte) (int, error) {
 			h.out, h.err = append(h.out, r.in.raw...), err // net/http sees that a head has begun
 		}
 		if h.err == nil && r.size+len(r.in.raw) > maxHead {
-			return 0, errHeadTooLong
+			h.out, h.err = nil, errHeadTooLong
 		}
 	}
 }

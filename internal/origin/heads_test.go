@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -123,6 +124,24 @@ func TestAnswerWithoutRequest(t *testing.T) {
 			<-done
 		})
 	})
+}
+
+// TestEndlessHead: a connection with a head that is too long delivers nothing more.
+func TestEndlessHead(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	h := newHeads(near)
+	defer h.Close()
+	h.begin(t.Context(), false)
+	go func() {
+		_, _ = io.WriteString(far, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", maxHead))
+		_, _ = io.WriteString(far, "\r\n\r\n")
+	}()
+	for range 3 {
+		if n, err := io.Copy(io.Discard, h); n > 0 || err != errHeadTooLong {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
 }
 
 // TestMendedContent: the content of answers whose heads were mended, and that their connections are not used again if its end is not
