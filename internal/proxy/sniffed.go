@@ -16,13 +16,10 @@ func (p *Proxy) sniffs() bool { return p.Untrusted != nil && p.Untrusted() }
 
 // firstBytes classifies a connection whose client was told to go ahead, and has sent early.
 func firstBytes(c net.Conn, early []byte) verdict {
-	if len(early) > 0 {
-		return judge(early)
-	}
 	if tcp, ok := tcpOf(c); ok {
-		return sniff(tcp, speakTime)
+		return sniff(tcp, early, speakTime)
 	}
-	return unclear
+	return judge(early)
 }
 
 // serveSniffed serves a connection to addr ("host:port") whose client was told to go ahead, and has sent early: requests in the

@@ -14,7 +14,7 @@ import (
 // later.
 func TestClearTunnel(t *testing.T) {
 	sniffing := func(c *proxy.Config) { c.Untrusted = func() bool { return true } }
-	for name, first := range map[string]int{"with the CONNECT": 1000, "later": 0} {
+	for name, first := range map[string]int{"with the CONNECT": 1000, "later": 0, "partly with the CONNECT": 2} {
 		const request = "GET / HTTP/1.0\r\n\r\n"
 		cut := min(first, len(request))
 		t.Run("R49 a response that breaks off is reset, the request came "+name, func(t *testing.T) {

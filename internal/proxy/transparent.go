@@ -82,7 +82,7 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 // serve classifies a connection.
 func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	name := ""
-	v := sniff(c, speakTime)
+	v := sniff(c, nil, speakTime)
 	switch v {
 	case isHTTP:
 		if !t.requests.give(c) {

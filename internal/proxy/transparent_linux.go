@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,12 +31,15 @@ func peek(c *net.TCPConn, b []byte, within time.Duration, look func(first []byte
 	_ = c.SetReadDeadline(time.Time{})
 }
 
-// sniff classifies what a client sends within a time; unclear if it sends too little.
-func sniff(c *net.TCPConn, within time.Duration) verdict {
+// sniff classifies what a client sends within a time, after the bytes that were read; unclear if it sends too little.
+func sniff(c *net.TCPConn, read []byte, within time.Duration) verdict {
+	v := judge(read)
+	if v != unclear {
+		return v
+	}
 	var b [longestMethod + 2]byte
-	v := unclear
-	peek(c, b[:], within, func(first []byte) bool {
-		v = judge(first)
+	peek(c, b[:], within, func(next []byte) bool {
+		v = judge(slices.Concat(read, next))
 		return v != unclear
 	})
 	return v

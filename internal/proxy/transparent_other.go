@@ -8,7 +8,7 @@ import (
 )
 
 // sniff is for Linux, where connections can be redirected.
-func sniff(*net.TCPConn, time.Duration) verdict { return isOther }
+func sniff(_ *net.TCPConn, read []byte, _ time.Duration) verdict { return judge(read) }
 
 // serverName is for Linux, too.
 func serverName(*net.TCPConn, time.Duration) string { return "" }
