@@ -31,7 +31,13 @@ type inquiry struct {
 // idleTime is how long the goroutine and its netlink socket are kept for the next question. Requests come in bursts.
 const idleTime = time.Second
 
-// ask asks a question over a netlink socket that no other question uses at the time.
+// answerTime is how long a question may take, the wait for others included. The kernel answers within microseconds.
+const answerTime = 5 * time.Second
+
+var errSilent = errors.New("the kernel does not answer")
+
+// ask asks a question over a netlink socket that no other question uses at the time. A question that failed may still be asked, and
+// its answer must not be used.
 func (r *Kernel) ask(ask func(*kernel) error) error {
 	answer := make(chan error, 1)
 	r.mu.Lock()
@@ -42,8 +48,22 @@ func (r *Kernel) ask(ask func(*kernel) error) error {
 	r.waiting++
 	to := r.questions
 	r.mu.Unlock()
-	to <- inquiry{ask, answer}
-	return <-answer
+	late := time.NewTimer(answerTime)
+	defer late.Stop()
+	select {
+	case to <- inquiry{ask, answer}:
+	case <-late.C:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.waiting--
+		return errSilent
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-late.C:
+		return errSilent
+	}
 }
 
 // serve asks questions until there has been none for idleTime.

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestQuestionsNeedLittleStack: a goroutine that has asked the kernel and now waits, as each connection's does, has not kept the
@@ -44,4 +46,30 @@ func stackBytes() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.StackInuse)
+}
+
+// TestSilentKernel: a question that gets no answer keeps neither its asker nor others waiting for ever.
+func TestSilentKernel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, stuck := &Kernel{}, make(chan struct{})
+		var askers sync.WaitGroup
+		for range 3 {
+			askers.Go(func() {
+				if err := k.ask(func(*kernel) error { <-stuck; return nil }); err != errSilent {
+					t.Error(err)
+				}
+			})
+		}
+		askers.Wait()
+		close(stuck)
+		if err := k.ask(func(*kernel) error { return nil }); err != nil {
+			t.Errorf("later: %v", err)
+		}
+		time.Sleep(3 * idleTime)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.questions != nil {
+			t.Error("the goroutine that asks does not end")
+		}
+	})
 }
