@@ -69,9 +69,6 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 		w.header.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-")
 		w.header.Set("If-Range", of.validator)
 	}
-	if g, ok := d.Transport.(guide); ok {
-		g.KeepOut(w.at.host, false)
-	}
 	client := http.Client{Transport: w, CheckRedirect: w.redirected}
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
 	ctx := d.ctx
@@ -126,8 +123,8 @@ func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
 type guide interface {
 	// Inward reports whether a name led to this machine or its networks when it was dialed.
 	Inward(host string) bool
-	// KeepOut decides whether a name may lead there.
-	KeepOut(host string, keep bool)
+	// KeepOut keeps a name from leading there until release is called.
+	KeepOut(host string) (release func())
 }
 
 // mayLead returns an error if the server of the user's URL is on the internet, and a redirect leads from there to this machine or
@@ -141,7 +138,7 @@ func (w *walk) mayLead(to location) error {
 		return inward(to)
 	}
 	if knows {
-		g.KeepOut(to.host, true)
+		w.release = append(w.release, g.KeepOut(to.host))
 	}
 	return nil
 }

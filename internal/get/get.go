@@ -114,6 +114,9 @@ func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) 
 func (d *download) measured(run func() error) (Result, error) {
 	began := time.Now()
 	err := run()
+	for _, release := range d.release {
+		release()
+	}
 	if err != nil && d.ctx.Err() != nil {
 		err = canceled(err)
 	}
@@ -133,6 +136,8 @@ type download struct {
 	nameless bool // the output has no name, so the server's name is reported
 	began    bool // bytes were received
 	restarts int
+
+	release []func() // end what keeps the names of redirects out of local networks
 }
 
 func newDownload(ctx context.Context, g *Getter, m *Meter) *download {

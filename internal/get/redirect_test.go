@@ -268,10 +268,15 @@ type guided struct {
 	http.RoundTripper
 	inward string
 	out    map[string]bool
+	kept   int
 }
 
-func (g *guided) Inward(host string) bool        { return host == g.inward }
-func (g *guided) KeepOut(host string, keep bool) { g.out[host] = keep }
+func (g *guided) Inward(host string) bool { return host == g.inward }
+
+func (g *guided) KeepOut(host string) (release func()) {
+	g.out[host], g.kept = true, g.kept+1
+	return func() { g.kept-- }
+}
 
 func (g *guided) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == "rebind.example.com" {
@@ -306,9 +311,12 @@ func TestRedirectsInward(t *testing.T) {
 			h.to["/a"], h.seen = c.to, nil
 			h.mu.Unlock()
 			r := newRig(t, func(link.Link, string) string { return at }, nil)
-			g := &guided{r.transport, c.inward, map[string]bool{}}
+			g := &guided{r.transport, c.inward, map[string]bool{}, 0}
 			r.transport = g
 			_, err := r.get(t.Context(), c.first, Options{})
+			if g.kept != 0 {
+				t.Errorf("%d names are kept out after the download", g.kept)
+			}
 			if !c.refused {
 				if err != nil {
 					t.Fatal(err)

@@ -49,14 +49,28 @@ func (d *Destinations) SetLinks(links []Link) {
 // the interface that has the address. name is the name that the address was looked up for, "" if there was no lookup. The error is
 // [ErrDenied], [ErrRebound] or [ErrOffLink], or an error of the Router. Check serves as a [Dialer]'s Allow.
 func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, error) {
+	over, _, err := d.Look(l, name, to)
+	return over, err
+}
+
+// Look decides as Check does. It also reports whether the address, as l reaches it, is one of this machine, or of a network that
+// only some machines reach.
+func (d *Destinations) Look(l Link, name string, to netip.AddrPort) (over Link, inward bool, err error) {
 	addr := to.Addr().Unmap().WithZone("")
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
-		return l, ErrDenied
+		return l, true, ErrDenied
 	}
 	hop, err := d.nextHop(addr)
 	if err != nil {
-		return l, err
+		return l, true, err
 	}
+	inward = hop.Local || slices.ContainsFunc(meanings(addr, l.NAT64), func(a netip.Addr) bool { return denied(a) || private(a) })
+	over, err = d.judge(l, name, addr, hop)
+	return over, inward, err
+}
+
+// judge decides about an address with its next hop, see Check.
+func (d *Destinations) judge(l Link, name string, addr netip.Addr, hop NextHop) (Link, error) {
 	if !d.excepted(addr) {
 		for _, a := range meanings(addr, l.NAT64) {
 			if err := d.permit(name, a, addr, hop); err != nil {
@@ -99,15 +113,6 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 		return ErrRebound
 	}
 	return nil
-}
-
-// Inward reports whether an address, as a link reaches it, is one of this machine, or of a network that only some machines reach.
-func (d *Destinations) Inward(l Link, a netip.Addr) bool {
-	a = a.Unmap().WithZone("")
-	if hop, err := d.nextHop(a); err != nil || hop.Local {
-		return true
-	}
-	return slices.ContainsFunc(meanings(a, l.NAT64), func(a netip.Addr) bool { return denied(a) || private(a) })
 }
 
 // Over returns the interface over which to ask a server on l's behalf, such as a DNS server: l, or another link or interface that

@@ -12,10 +12,10 @@ import (
 type inward struct {
 	mu    sync.Mutex
 	leads map[string]bool
-	kept  map[string]bool // names that must not lead there
+	kept  map[string]int // names that must not lead there, and how many downloads want that
 }
 
-// maxInward bounds the number of names that are remembered.
+// maxInward bounds the number of names in leads.
 const maxInward = 1000
 
 // Inward reports whether a name led to this machine, or to a network that only this machine reaches, when it was dialed.
@@ -25,33 +25,41 @@ func (t *Transport) Inward(host string) bool {
 	return t.inward.leads[plainName(host)]
 }
 
-// KeepOut decides whether a name may lead to this machine, or to a network that only this machine reaches. It matters only if
-// Config.Allow contains these: a server on the internet must not redirect there, although the user may go anywhere.
-func (t *Transport) KeepOut(host string, keep bool) {
+// KeepOut keeps a name from leading to this machine, or to a network that only this machine reaches, until release is called, once.
+// It matters only if Config.Allow contains these: a server on the internet must not redirect there, although the user may go
+// anywhere. Meanwhile nobody else may go there by that name, either.
+func (t *Transport) KeepOut(host string) (release func()) {
+	name := plainName(host)
 	t.inward.mu.Lock()
 	defer t.inward.mu.Unlock()
-	add(&t.inward.kept, plainName(host), keep)
-}
-
-func add(to *map[string]bool, name string, value bool) {
-	if *to == nil || len(*to) >= maxInward {
-		*to = map[string]bool{}
+	if t.inward.kept == nil {
+		t.inward.kept = map[string]int{}
 	}
-	(*to)[name] = value
+	t.inward.kept[name]++
+	return func() {
+		t.inward.mu.Lock()
+		defer t.inward.mu.Unlock()
+		if t.inward.kept[name]--; t.inward.kept[name] == 0 {
+			delete(t.inward.kept, name)
+		}
+	}
 }
 
-// check decides about a dial, see [link.Destinations.Check].
+// check decides about a dial, see [link.Destinations.Look].
 func (t *Transport) check(l link.Link, name string, to netip.AddrPort) (link.Link, error) {
-	over, err := t.reach.Check(l, name, to)
-	if err != nil || name == "" || !t.reach.Inward(l, to.Addr()) {
+	over, inward, err := t.reach.Look(l, name, to)
+	if err != nil || name == "" || !inward {
 		return over, err
 	}
 	t.inward.mu.Lock()
 	defer t.inward.mu.Unlock()
-	if name = plainName(name); t.inward.kept[name] {
+	if name = plainName(name); t.inward.kept[name] > 0 {
 		return over, link.ErrRebound
 	}
-	add(&t.inward.leads, name, true)
+	if t.inward.leads == nil || len(t.inward.leads) >= maxInward {
+		t.inward.leads = map[string]bool{}
+	}
+	t.inward.leads[name] = true
 	return over, nil
 }
 
