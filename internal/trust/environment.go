@@ -33,6 +33,9 @@ const addition = "NODE_EXTRA_CA_CERTS"
 // local are the hosts that programs must not request from the proxy: it rejects them.
 const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 
+// ownList is the limit of programs that bring a list of authorities, where the system has more.
+var ownList = Limit{Name: "their built-in list"}
+
 // Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
 // those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
 // accepts. So the settings of a user that limit a program to fewer authorities stay as they are, and are returned; a variable that
@@ -57,15 +60,22 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 	}
 	usual, _ := SystemRoots() // of programs without settings; if unknown, they do not get the certificate
 	extra := given.get(addition)
+	builtIn := usual.public(systemRoot) // at most
 	all := certificatesIn(extra)
-	if all.add(usual.all); roots.within(all) {
+	switch all.add(builtIn); {
+	case roots.within(all):
 		e.set(addition, e.bundle(extra))
-	} else if extra != "" {
+	case extra != "":
 		e.keep(Limit{Name: addition, Value: extra})
+	case roots.within(usual.all):
+		e.keep(ownList)
 	}
 	if roots.within(usual.all) {
-		if given.get("REQUESTS_CA_BUNDLE")+given.get("CURL_CA_BUNDLE") == "" &&
-			e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...) {
+		switch {
+		case given.get("REQUESTS_CA_BUNDLE")+given.get("CURL_CA_BUNDLE") != "":
+		case !roots.within(builtIn):
+			e.keep(ownList)
+		case e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...):
 			e.set("REQUESTS_CA_BUNDLE", e.bundle(roots.Path))
 		}
 		e.git()

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +31,40 @@ type Roots struct {
 
 // SystemRoots returns the authorities that this system trusts.
 func SystemRoots() (Roots, error) { return rootsOf(rootFiles) }
+
+// anchors are the folders for authorities that are not part of a system, such as a company's.
+var anchors = []string{
+	"usr/local/share/ca-certificates",          // Debian, Alpine
+	"etc/pki/ca-trust/source/anchors",          // Fedora
+	"etc/pki/trust/anchors",                    // openSUSE
+	"etc/ca-certificates/trust-source/anchors", // Arch
+}
+
+// public returns the system's authorities without those that were installed on this machine: programs with a built-in list trust at
+// most these. If an installed file cannot be read, there are none. root is the prefix of the system's paths.
+func (r Roots) public(root string) certificates {
+	all := maps.Clone(r.all)
+	for _, folder := range anchors {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, is fs.DirEntry, err error) error {
+			if err != nil || is.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			own := certificatesOf(text)
+			if err == nil && len(own) == 0 {
+				if _, err = x509.ParseCertificate(text); err == nil { // Fedora's folder may have DER
+					own[sha256.Sum256(text)] = struct{}{}
+				}
+			}
+			maps.DeleteFunc(all, func(c [sha256.Size]byte, _ struct{}) bool { _, ok := own[c]; return ok })
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return certificates{}
+		}
+	}
+	return all
+}
 
 // CommandRoots returns the authorities that the proxy of a command verifies servers with: those that SSL_CERT_FILE names, otherwise
 // the system's.

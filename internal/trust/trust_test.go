@@ -2,6 +2,7 @@ package trust
 
 import (
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,6 +206,41 @@ func TestNarrower(t *testing.T) {
 			}
 			if got := strings.Join(names, " "); got != c.kept {
 				t.Errorf("kept %q, want %q", got, c.kept)
+			}
+		})
+	}
+}
+
+// TestCompany: programs with a built-in list do not get the certificate on a machine with an authority that such lists do not have.
+func TestCompany(t *testing.T) {
+	systemTrusts(t, system+private)
+	own := filepath.Join(systemRoot, "usr/local/share/ca-certificates/company/root.crt")
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, text, extra, yes, no, kept string }{
+		{"an authority", private, "", "SSL_CERT_FILE WGETRC git", "NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE", "their built-in list"},
+		{"an authority that Node was given", private, own, "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "their built-in list"},
+		{"a file that cannot be read", "?", "", "SSL_CERT_FILE WGETRC git", "NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE", "their built-in list"},
+		{"an authority that the system does not use", certificate, "", "NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE", "", ""},
+	} {
+		t.Run("R227 "+c.name, func(t *testing.T) {
+			if err := os.WriteFile(own, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env, kept := environ(t, folder(t, t.TempDir()), "HOME="+t.TempDir(), addition+"="+c.extra)
+			for _, name := range strings.Fields(c.yes) {
+				if !gives(t, env, name) {
+					t.Errorf("%s does not lead to the certificate", name)
+				}
+			}
+			for _, name := range strings.Fields(c.no) {
+				if gives(t, env, name) {
+					t.Errorf("%s leads to the certificate", name)
+				}
+			}
+			if text := strings.Trim(fmt.Sprint(kept), "[]"); text != c.kept {
+				t.Errorf("kept %q, want %q", text, c.kept)
 			}
 		})
 	}

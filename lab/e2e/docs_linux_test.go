@@ -178,6 +178,7 @@ mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/r
 root=$1/root
 cp "$2" "$root/usr/local/bin/tributary"
 cat "$3" >>"$root/etc/ssl/certs/ca-certificates.crt"
+rm -rf "$root/usr/local/share/ca-certificates" # with others there, run leaves programs with a built-in list alone
 rm -f "$root/etc/resolv.conf"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 echo "$5" >>"$root/etc/hosts"
