@@ -134,8 +134,8 @@ var rows = [...]Row{
 	},
 	Rebound: {
 		"rebound", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
-		"A public host name resolves to a private address here, which a malicious web page could exploit",
-		"if this is intended, allow that network with allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
-			"address instead of the name",
+		"A public host name resolves to an address that is not on the internet, which a malicious web page could exploit",
+		"if this is intended, allow that network with allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or " +
+			"[\"198.18.0.0/15\"] if your router makes up addresses for names (fake-ip), or use the address instead of the name",
 	},
 }
