@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// Index pages arrive in memory: at most maxShelf bytes of all together, and maxIndex of one host. So that one can always be
-// completed, the page that came first need not wait, and of each host the page that came first only for maxShelf.
+// Index pages arrive in memory. So that one can always be completed, the page that came first need not wait. Of all others together
+// there are at most maxShelf bytes. Pages of one host have maxOfHost, except for the one that came first of them.
 const (
-	maxShelf  = 3 * maxIndex
+	maxShelf  = maxIndex + pieceSize // the last piece of the largest page is empty
+	maxOfHost = maxIndex / 2
 	pieceSize = 64 << 10
 	// pageTime is how long a page may take to arrive: it may keep others waiting.
 	pageTime = time.Minute
@@ -101,9 +102,11 @@ func (s *shelf) grow(ctx context.Context, p *arriving) error {
 
 // room reports whether there is room for one more piece of a page. The lock must be held.
 func (s *shelf) room(p *arriving) bool {
-	all, ofHost, first := int64(pieceSize), int64(pieceSize), (*arriving)(nil)
-	for _, o := range s.pages {
-		all += o.size
+	others, ofHost, first := int64(pieceSize), int64(pieceSize), (*arriving)(nil)
+	for i, o := range s.pages {
+		if i > 0 {
+			others += o.size
+		}
 		if o.host == p.host {
 			ofHost += o.size
 			if first == nil {
@@ -111,7 +114,7 @@ func (s *shelf) room(p *arriving) bool {
 			}
 		}
 	}
-	return s.pages[0] == p || all <= maxShelf && (first == p || ofHost <= maxIndex)
+	return s.pages[0] == p || others <= maxShelf && (first == p || ofHost <= maxOfHost)
 }
 
 // leave takes a page off the shelf.

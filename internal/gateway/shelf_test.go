@@ -124,6 +124,27 @@ func TestShelf(t *testing.T) {
 	})
 }
 
+// TestShelfOfManyHosts: however many hosts there are, pages that nobody completes hold no more than two of the largest.
+func TestShelfOfManyHosts(t *testing.T) {
+	t.Run("R242 bytes of all hosts are bounded", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var s shelf
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for _, host := range []string{"a", "b", "c", "d"} {
+				r, w := io.Pipe()
+				context.AfterFunc(ctx, func() { r.CloseWithError(ctx.Err()) })
+				go func() { _, _ = s.read(ctx, host, r) }()
+				go func() { _, _ = w.Write(bytes.Repeat([]byte("x"), maxIndex)) }()
+				synctest.Wait()
+			}
+			if held := s.held(); held > 2*maxShelf {
+				t.Errorf("%d bytes", held)
+			}
+		})
+	})
+}
+
 // held returns how many bytes the pages of a shelf have.
 func (s *shelf) held() (n int64) {
 	s.mu.Lock()
