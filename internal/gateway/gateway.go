@@ -24,8 +24,8 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 120 * time.Second
 
-	// maxTransfers is the number of requests that may be divided concurrently; others use one link. It does not affect memory,
-	// which the engine's budget limits.
+	// maxTransfers is the number of requests that may be divided concurrently; others use one link. Each takes a little memory even
+	// when the engine's budget is used up.
 	maxTransfers = 128
 )
 
