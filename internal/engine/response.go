@@ -109,9 +109,19 @@ type transferBody struct {
 	rest  []piece // Read: the rest of the batch
 }
 
+// next waits for the next batch. What Read has left of one comes first.
+func (b *transferBody) next() (w work, ok bool) {
+	if len(b.rest) > 0 {
+		w.pieces, b.rest = b.rest, nil
+		return w, true
+	}
+	w, ok = <-b.r.out
+	return w, ok
+}
+
 // WriteTo implements io.WriterTo.
 func (b *transferBody) WriteTo(w io.Writer) (n int64, err error) {
-	for next := range b.r.out {
+	for next, ok := b.next(); ok; next, ok = b.next() {
 		for i, p := range next.pieces {
 			if err == nil {
 				var k int
@@ -138,7 +148,7 @@ func (b *transferBody) delivered(p piece, last bool) {
 // Read implements io.Reader.
 func (b *transferBody) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
-		next, ok := <-b.r.out
+		next, ok := b.next()
 		if !ok {
 			if b.r.failed != nil {
 				return 0, b.r.failed

@@ -586,3 +586,21 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestReadThenCopy: programs read the beginning of a body to see what it is, and copy the rest.
+func TestReadThenCopy(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
+	tr := newTransport(t, nil, toNodes(s))
+	resp, err := tr.RoundTrip(request(t, "GET", s.URL(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got bytes.Buffer
+	if _, err := io.CopyN(&got, resp.Body, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(&got, resp.Body); err != nil || !bytes.Equal(got.Bytes(), s.Object().Bytes(0, size)) {
+		t.Errorf("%d bytes, %v; want the %d bytes of the object", got.Len(), err, size)
+	}
+}
