@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -105,23 +106,27 @@ func (r *run) handOver(e event, reason opening.Reason) {
 // transferBody is the content of a transfer.
 type transferBody struct {
 	r     *run
-	start int64   // offset of its first byte
-	rest  []piece // Read: the rest of the batch
+	start int64 // offset of its first byte
+
+	mu   sync.Mutex
+	rest []piece // Read: the rest of the batch
 }
 
-// next waits for the next batch. What Read has left of one comes first.
-func (b *transferBody) next() (w work, ok bool) {
-	if len(b.rest) > 0 {
-		w.pieces, b.rest = b.rest, nil
-		return w, true
-	}
-	w, ok = <-b.r.out
-	return w, ok
+// left returns what Read has left of a batch. Close may be called while WriteTo waits.
+func (b *transferBody) left() (rest []piece) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rest, b.rest = b.rest, nil
+	return rest
 }
 
 // WriteTo implements io.WriterTo.
 func (b *transferBody) WriteTo(w io.Writer) (n int64, err error) {
-	for next, ok := b.next(); ok; next, ok = b.next() {
+	next, ok := work{pieces: b.left()}, true
+	if next.pieces == nil {
+		next, ok = <-b.r.out
+	}
+	for ; ok; next, ok = <-b.r.out {
 		for i, p := range next.pieces {
 			if err == nil {
 				var k int
@@ -148,7 +153,7 @@ func (b *transferBody) delivered(p piece, last bool) {
 // Read implements io.Reader.
 func (b *transferBody) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
-		next, ok := b.next()
+		next, ok := <-b.r.out
 		if !ok {
 			if b.r.failed != nil {
 				return 0, b.r.failed
@@ -213,11 +218,10 @@ func (b *transferBody) WriteAtTo(w io.WriterAt, progress func(written, prefix in
 // Close implements io.Closer: it ends the transfer and waits until nothing of it is left.
 func (b *transferBody) Close() error {
 	b.r.cancel()
+	freeAll(b.left())
 	for next := range b.r.out {
-		b.rest = append(b.rest, next.pieces...)
+		freeAll(next.pieces)
 	}
-	freeAll(b.rest)
-	b.rest = nil
 	<-b.r.done
 	return nil
 }
