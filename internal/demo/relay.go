@@ -12,7 +12,7 @@ import (
 const (
 	pieceSize    = 8 << 10  // bytes paced at once
 	socketBuffer = 64 << 10 // small: data in the kernel has already passed the pacer
-	inFlight     = 1024     // pieces that may be under way on one connection, more than rate x delay of any link here
+	leastFlight  = 16       // pieces that may be under way on a connection over a link without delay
 )
 
 // shape describes a link.
@@ -161,9 +161,13 @@ type piece struct {
 	at   time.Time
 }
 
+// window returns how many pieces may be under way on one connection: twice what fills the link. As with TCP, a connection whose
+// receiver does not read then takes nothing from the others.
+func (s shape) window() int { return leastFlight + int(2*s.rate*s.delay.Seconds())/pieceSize }
+
 // carry moves bytes from src to dst, paced and delayed, and then the end of src. If that fails, it breaks the connection.
 func (r *relay) carry(ctx context.Context, broken func(), dst, src *net.TCPConn, p *pacer, count *atomic.Int64) {
-	pieces := make(chan piece, inFlight)
+	pieces := make(chan piece, r.window())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if !r.deliver(ctx, dst, pieces, count) {
