@@ -46,8 +46,8 @@ type Share struct {
 }
 
 // Join adds a transfer that asks for n bytes and needs them, and takes cost bytes in addition to its grant. It gets the minimum grant
-// immediately. tell is called with the
-// resulting window and with every change of it, while the budget's lock is held: it must not block and not call back.
+// immediately. tell is called with the resulting window and with every change of it, while the budget's lock is held: it must not
+// block and not call back.
 func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
