@@ -3,6 +3,7 @@ package netlab
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -52,6 +53,6 @@ func parseRequest(line string) (Request, error) {
 	r.Connection, errs[2] = strconv.ParseInt(f[5], 10, 64)
 	ended, errs[3] = strconv.ParseFloat(f[7], 64)
 	took, errs[4] = strconv.ParseFloat(f[8], 64)
-	r.Began = time.UnixMilli(int64((ended - took) * 1e3))
+	r.Began = time.UnixMilli(int64(math.Round((ended - took) * 1e3)))
 	return r, errors.Join(errs[:]...)
 }
