@@ -3,8 +3,9 @@ package daemon
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
@@ -12,24 +13,39 @@ import (
 // TestRefusedLater: an origin answers some requests and refuses later ones, over both links. One response could have served the
 // client, so the one in reserve does.
 func TestRefusedLater(t *testing.T) {
+	const size = 9<<20 + 12345
 	for _, c := range []struct {
 		name  string
+		more  int // requests that are answered after the one for the reserve
 		fault Fault
 		field http.Header
 	}{
-		{name: "R250 a quota of requests", fault: AfterRequests(12, Status(403))},
-		{name: "R250 the URL is gone", fault: AfterRequests(20, Status(410))},
-		{name: "R250 another version", fault: AfterRequests(20, NewVersion())},
-		{name: "R250 a client that takes any coding", fault: AfterRequests(20, Status(401)), field: get("Accept-Encoding", "gzip")},
-		{name: "R250 too many requests", fault: AfterRequests(8, Busy(429, 60))},
+		{name: "R250 a quota of requests", more: 8, fault: Status(403)},
+		{name: "R250 the URL is gone", more: 16, fault: Status(410)},
+		{name: "R250 another version", more: 16, fault: NewVersion()},
+		{name: "R250 a client that takes any coding", more: 16, fault: Status(401), field: get("Accept-Encoding", "gzip")},
+		{name: "R250 too many requests", more: 4, fault: Busy(429, 60)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := New(t, Object{Size: 9<<20 + 12345}, RateLimit(4<<20), c.fault)
+			var reserve, refused atomic.Int64
+			late := func(r *Request) bool {
+				if from, ok := strings.CutPrefix(r.Range, "bytes="); ok && from != "0-" && strings.HasSuffix(from, fmt.Sprintf("-%d", size-1)) {
+					reserve.CompareAndSwap(0, int64(r.N))
+				}
+				if n := reserve.Load(); n == 0 || int64(r.N) <= n+int64(c.more) {
+					return false
+				}
+				refused.Add(1)
+				return true
+			}
+			s := New(t, Object{Size: size}, RateLimit(4<<20), If(late, c.fault))
 			r := newRig(t, s, settings(), "wifi", "lte")
-			began := time.Now()
 			whole(t, fetch(client(t, r.url), s.URL(), c.field), s.Object())
-			t.Logf("%d requests, %v", len(s.Requests()), time.Since(began))
+			if refused.Load() == 0 {
+				t.Error("no request was refused")
+			}
+			t.Logf("%d requests, %d refused; %d was for the reserve", len(s.Requests()), refused.Load(), reserve.Load())
 		})
 	}
 }

@@ -234,7 +234,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(now, c)) {
 				m.giveUp(c.id)
 			}
 		}
@@ -257,7 +257,7 @@ func (m *Machine) silence(now time.Time) {
 			l.delay = 0 // queues drain
 			continue
 		}
-		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(int8(i))
+		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(now, int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
@@ -287,7 +287,7 @@ func (m *Machine) excuse(link int8) {
 // alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
 func (m *Machine) alarm(now time.Time, i int8) time.Time {
 	since, limit, waiting := m.waiting(now, i)
-	if !waiting || m.links[i].silent && m.toleratesSilenceOf(i) {
+	if !waiting || m.links[i].silent && m.toleratesSilenceOf(now, i) {
 		return time.Time{}
 	}
 	if m.links[i].silent || now.Sub(since) >= limit {
@@ -357,7 +357,7 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 
 // overdue reports whether c is a connection of the link that is to be given up after waiting for d.
 func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
-	return c.link == link && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d
+	return c.link == link && m.expects(c) && !m.toleratesSilence(now, c) && now.Sub(c.progress) >= d
 }
 
 // checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin may have
@@ -375,13 +375,15 @@ func (m *Machine) checkPipelining(now time.Time, i int8) {
 
 // toleratesSilence reports whether the silence of a connection is tolerated, however long it is, within WaitForLink: some origins
 // think for a long time before their first byte, and until one link has delivered a head, silence does not show that a link is at
-// fault.
-func (m *Machine) toleratesSilence(c *conn) bool { return !m.known && c.open }
+// fault. Nor is a response given up that no other one could replace.
+func (m *Machine) toleratesSilence(now time.Time, c *conn) bool {
+	return c.open && (!m.known || m.irreplaceable(now, c))
+}
 
 // toleratesSilenceOf reports whether the silence of some connection over a link is tolerated.
-func (m *Machine) toleratesSilenceOf(link int8) bool {
+func (m *Machine) toleratesSilenceOf(now time.Time, link int8) bool {
 	for i := range m.conns {
-		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(c) {
+		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(now, c) {
 			return true
 		}
 	}

@@ -236,5 +236,18 @@ func (m *Machine) onReserve() bool {
 	return slices.ContainsFunc(m.attempts, func(a attempt) bool { return a.reserved })
 }
 
+// irreplaceable reports whether c carries a reserve that is read while no link may be asked for the same bytes.
+func (m *Machine) irreplaceable(now time.Time, c *conn) bool {
+	if len(c.queue) == 0 {
+		return false
+	}
+	if a := m.attempt(c.queue[0]); !a.reserved || !a.hasHead {
+		return false
+	}
+	return !slices.ContainsFunc(m.links, func(l link) bool {
+		return l.mayServe() && !l.withheld && l.state != health.Down && !now.Before(l.resting)
+	})
+}
+
 // refusing reports whether an outcome shows that the origin does not answer requests, though it may serve the object.
 func refusing(o fault.Outcome) bool { return o == fault.Unwanted || o == fault.Busy }

@@ -63,6 +63,19 @@ func TestReserve(t *testing.T) {
 			t.Errorf("%d bytes of waste, want what had arrived", st.Waste)
 		}
 	})
+	t.Run("R250 no other response can take its place, so its silence is tolerated", func(t *testing.T) {
+		s, r := reserved(t)
+		s.refuse(1, 128*kB, 192*kB)
+		s.refuse(0, 128*kB, 192*kB)
+		s.read(r, 1*mB)
+		s.advance(2 * giveUpAfter)
+		s.link(0, health.Suspect)
+		s.link(0, health.Up) // a probe got through
+		s.advance(giveUpAfter)
+		s.complete(r)
+		s.deliver()
+		s.wantDone()
+	})
 	t.Run("R250 what others still fetch is not lost with them", func(t *testing.T) {
 		s, r := reserved(t)
 		s.ask(1, 192*kB, 256*kB)
