@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
 )
@@ -70,6 +71,18 @@ func TestKeep(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R252 it is given up late once another request was refused", func(t *testing.T) {
+		s, a, b, reserve := keeping(t, 0)
+		s.m.cfg.WaitForLink = time.Minute
+		s.ended(reserve, fault.Unwanted)
+		s.ended(b, fault.Unwanted)
+		s.advance(patienceIfRefused - ms)
+		if s.m.conn(a.conn) == nil {
+			t.Fatal("given up")
+		}
+		s.advance(2 * ms)
+		s.wantClose(a.conn)
+	})
 	t.Run("R252 it ends if the origin answers later requests without a reserve", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
 		s.ended(reserve, fault.Reset)

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"math"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/energy"
@@ -28,6 +29,12 @@ const (
 	// giveUpAfter is the silence after which a connection is given up: a fresh one may work where the old one waits for a
 	// retransmission (the RTO doubles with each one lost).
 	giveUpAfter = 3 * time.Second
+
+	// patienceIfRefused replaces giveUpAfter for a response that may be the last one: the origin has refused another request. The
+	// RTO of its connection may have doubled that often.
+	patienceIfRefused = 15 * time.Second
+
+	endless = time.Duration(math.MaxInt64)
 
 	pauseAfterFailure = time.Second
 
@@ -234,7 +241,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(now, c)) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.patience(now, c) < endless) {
 				m.giveUp(c.id)
 			}
 		}
@@ -257,7 +264,7 @@ func (m *Machine) silence(now time.Time) {
 			l.delay = 0 // queues drain
 			continue
 		}
-		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(now, int8(i))
+		keep := now.Sub(since) < m.patienceWith(now, int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
@@ -287,11 +294,14 @@ func (m *Machine) excuse(link int8) {
 // alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
 func (m *Machine) alarm(now time.Time, i int8) time.Time {
 	since, limit, waiting := m.waiting(now, i)
-	if !waiting || m.links[i].silent && m.toleratesSilenceOf(now, i) {
+	if !waiting {
 		return time.Time{}
 	}
 	if m.links[i].silent || now.Sub(since) >= limit {
-		limit = giveUpAfter
+		limit = m.patienceWith(now, i)
+	}
+	if limit == endless {
+		return time.Time{}
 	}
 	return since.Add(limit)
 }
@@ -357,7 +367,10 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 
 // overdue reports whether c is a connection of the link that is to be given up after waiting for d.
 func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
-	return c.link == link && m.expects(c) && !m.toleratesSilence(now, c) && now.Sub(c.progress) >= d
+	if p := m.patience(now, c); p > giveUpAfter {
+		d = p
+	}
+	return c.link == link && m.expects(c) && now.Sub(c.progress) >= d
 }
 
 // checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin may have
@@ -373,19 +386,27 @@ func (m *Machine) checkPipelining(now time.Time, i int8) {
 	}
 }
 
-// toleratesSilence reports whether the silence of a connection is tolerated, however long it is, within WaitForLink: some origins
-// think for a long time before their first byte, and until one link has delivered a head, silence does not show that a link is at
-// fault. Nor is a response given up that no other one could replace.
-func (m *Machine) toleratesSilence(now time.Time, c *conn) bool {
-	return c.open && (!m.known || m.irreplaceable(now, c))
+// patience returns how long a connection may be silent before it is given up. It has no end, within WaitForLink, until one link has
+// delivered a head: some origins think for a long time before their first byte, and silence does not show that a link is at fault.
+// Nor has it for a response that no other could replace.
+func (m *Machine) patience(now time.Time, c *conn) time.Duration {
+	switch {
+	case !c.open || len(c.queue) == 0:
+	case !m.known, m.irreplaceable(now, c):
+		return endless
+	case m.precious(now, c):
+		return patienceIfRefused
+	}
+	return giveUpAfter
 }
 
-// toleratesSilenceOf reports whether the silence of some connection over a link is tolerated.
-func (m *Machine) toleratesSilenceOf(now time.Time, link int8) bool {
+// patienceWith returns the greatest patience with a connection of a link.
+func (m *Machine) patienceWith(now time.Time, link int8) time.Duration {
+	most := giveUpAfter
 	for i := range m.conns {
-		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(now, c) {
-			return true
+		if c := &m.conns[i]; c.link == link {
+			most = max(most, m.patience(now, c))
 		}
 	}
-	return false
+	return most
 }

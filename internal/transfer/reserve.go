@@ -236,15 +236,18 @@ func (m *Machine) onReserve() bool {
 	return slices.ContainsFunc(m.attempts, func(a attempt) bool { return a.reserved })
 }
 
-// irreplaceable reports whether c carries a reserve that is read while no link may be asked for the same bytes.
+// precious reports whether c carries a reserve that is read, or the kept response, and the origin has refused another request.
+func (m *Machine) precious(now time.Time, c *conn) bool {
+	a := m.attempt(c.queue[0])
+	if !a.hasHead || !a.reserved && a.id != m.kept.id {
+		return false
+	}
+	return slices.ContainsFunc(m.links, func(l link) bool { return l.refused || now.Before(l.resting) })
+}
+
+// irreplaceable reports whether c carries such a response while no link may be asked for the same bytes.
 func (m *Machine) irreplaceable(now time.Time, c *conn) bool {
-	if len(c.queue) == 0 {
-		return false
-	}
-	if a := m.attempt(c.queue[0]); !a.reserved || !a.hasHead {
-		return false
-	}
-	return !slices.ContainsFunc(m.links, func(l link) bool {
+	return m.precious(now, c) && !slices.ContainsFunc(m.links, func(l link) bool {
 		return l.mayServe() && !l.withheld && l.state != health.Down && !now.Before(l.resting)
 	})
 }
