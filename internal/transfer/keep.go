@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
@@ -102,9 +103,28 @@ func (m *Machine) reserveWorth() int64 {
 // audits the machine.
 func (m *Machine) Kept() uint32 { return m.kept.id }
 
+// distrust forgets what links that are still doubtful delivered, and may not be asked again, if a will deliver these bytes, too:
+// nothing else might verify them.
+func (m *Machine) distrust(now time.Time, a *attempt) {
+	for i := range m.links {
+		l := &m.links[i]
+		if l.spot.trust != unknown || int8(i) == a.link || !l.refused && !now.Before(l.resting) {
+			continue
+		}
+		for _, r := range slices.Clone(l.spot.only.Ranges()) {
+			if r.Start >= max(a.cursor, m.led.Offset()) && r.End <= a.answer.End {
+				m.forget(int8(i), r)
+			}
+		}
+	}
+}
+
 // guard reads the kept attempt to the end if nothing else is left, and does without it if its link serves no more.
 func (m *Machine) guard(now time.Time) {
 	a := m.attempt(m.kept.id)
+	if a != nil {
+		m.distrust(now, a)
+	}
 	switch {
 	case a == nil:
 	case m.closed(now):

@@ -83,6 +83,22 @@ func TestKeep(t *testing.T) {
 		s.advance(2 * ms)
 		s.wantClose(a.conn)
 	})
+	t.Run("R210 it delivers what nothing can verify any more", func(t *testing.T) {
+		s, a, b, reserve := keeping(t, 0)
+		s.m.cfg.Unchecked = false
+		s.m.links[0].spot.trust = proven
+		s.ended(reserve, fault.Unwanted)
+		s.complete(b)
+		s.refuse(1, 2*mB, 3*mB)
+		s.want("bytes of link 1 are forgotten", func(a Action) bool { return a.Kind == Forget && a.Link == 1 && a.Range == span(1*mB, 2*mB) })
+		s.ask(0, 1*mB, reserveSize)
+		for a.cursor < reserveSize {
+			s.read(a, min(512*kB, reserveSize-a.cursor))
+			s.deliver()
+			s.drop(Credit)
+		}
+		s.wantDone()
+	})
 	t.Run("R252 it ends if the origin answers later requests without a reserve", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
 		s.ended(reserve, fault.Reset)

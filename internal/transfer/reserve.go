@@ -193,7 +193,7 @@ func (m *Machine) sip(now time.Time, r *reserve) {
 // closed reports whether no link can be asked for the bytes that are left because the origin refused, while those that did not are
 // away. As long as something is running, a link that only pauses counts as open.
 func (m *Machine) closed(now time.Time) bool {
-	if len(m.led.Free()) == 0 {
+	if len(m.led.Free()) == 0 && (!m.received || m.doubtful() < 0) {
 		return false
 	}
 	idle := true
@@ -220,6 +220,7 @@ func (m *Machine) closed(now time.Time) bool {
 // another reserve shows that the origin serves requests again.
 func (m *Machine) fallBack(now time.Time) {
 	r := m.reserve
+	m.distrust(now, &r.attempt)
 	m.reserve = nil
 	m.renewAt = now.Add(renewAfter)
 	rest := segment.Range{Start: r.attempt.cursor, End: r.attempt.want.End}
@@ -236,11 +237,11 @@ func (m *Machine) onReserve() bool {
 	return slices.ContainsFunc(m.attempts, func(a attempt) bool { return a.reserved })
 }
 
-// precious reports whether c carries a reserve that is read, or the kept response, and the origin has refused another request.
+// precious reports whether c carries the kept response, or a reserve that is read because the origin refused another request.
 func (m *Machine) precious(now time.Time, c *conn) bool {
 	a := m.attempt(c.queue[0])
-	if !a.hasHead || !a.reserved && a.id != m.kept.id {
-		return false
+	if !a.hasHead || !a.reserved {
+		return a.hasHead && a.id == m.kept.id
 	}
 	return slices.ContainsFunc(m.links, func(l link) bool { return l.refused || now.Before(l.resting) })
 }

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -341,12 +342,17 @@ func (m *Machine) refute(camp int8, gone int64) {
 		if s.camp != camp {
 			continue
 		}
-		for _, r := range s.only.Ranges() {
-			n := m.led.Forget(r, m.cover(0))
-			m.waste += n
-			m.act(Action{Kind: Forget, Link: int8(i), Range: r, N: n})
-			m.received = false
+		for _, r := range slices.Clone(s.only.Ranges()) {
+			m.forget(int8(i), r)
 		}
-		s.only = segment.Set{}
 	}
+}
+
+// forget gives back bytes that only one link delivered. The client does not have them.
+func (m *Machine) forget(link int8, r segment.Range) {
+	n := m.led.Forget(r, m.cover(0))
+	m.waste += n
+	m.act(Action{Kind: Forget, Link: link, Range: r, N: n})
+	m.received = false
+	m.links[link].spot.only.Remove(r)
 }
