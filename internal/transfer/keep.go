@@ -134,7 +134,7 @@ func (m *Machine) guard(now time.Time) {
 		m.kept = kept{}
 	case m.links[a.link].out():
 		m.unkeep()
-	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) > thinking+4*m.links[a.link].rtt()):
+	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) >= giveUpAfter):
 		m.kept.doubted = now
 	}
 }

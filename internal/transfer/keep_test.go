@@ -118,7 +118,7 @@ func TestKeep(t *testing.T) {
 	})
 	t.Run("R252 nor if there is no connection for a reserve, or no answer", func(t *testing.T) {
 		s, _, _, reserve := keeping(t, 0)
-		s.advance(thinking + 4*20*ms + ms)
+		s.advance(giveUpAfter)
 		s.tick()
 		if s.m.kept.doubted.IsZero() {
 			t.Error("it waits for the reserve for good")

@@ -241,7 +241,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.patience(now, c) < endless) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.patience(now, c) <= giveUpAfter) {
 				m.giveUp(c.id)
 			}
 		}
