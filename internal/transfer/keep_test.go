@@ -76,7 +76,7 @@ func TestKeep(t *testing.T) {
 		s.m.cfg.WaitForLink = time.Minute
 		s.ended(reserve, fault.Unwanted)
 		s.ended(b, fault.Unwanted)
-		s.advance(patienceIfRefused - ms)
+		s.advance(toleratedIfRefused - ms)
 		if s.m.conn(a.conn) == nil {
 			t.Fatal("given up")
 		}

@@ -30,9 +30,9 @@ const (
 	// retransmission (the RTO doubles with each one lost).
 	giveUpAfter = 3 * time.Second
 
-	// patienceIfRefused replaces giveUpAfter for a response that may be the last one: the origin has refused another request. The
+	// toleratedIfRefused replaces giveUpAfter for a response that may be the last one: the origin has refused another request. The
 	// RTO of its connection may have doubled that often.
-	patienceIfRefused = 15 * time.Second
+	toleratedIfRefused = 15 * time.Second
 
 	endless = time.Duration(math.MaxInt64)
 
@@ -241,7 +241,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.patience(now, c) <= giveUpAfter) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.tolerated(now, c) <= giveUpAfter) {
 				m.giveUp(c.id)
 			}
 		}
@@ -264,7 +264,7 @@ func (m *Machine) silence(now time.Time) {
 			l.delay = 0 // queues drain
 			continue
 		}
-		keep := now.Sub(since) < m.patienceWith(now, int8(i))
+		keep := now.Sub(since) < m.toleratedOver(now, int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
@@ -298,7 +298,7 @@ func (m *Machine) alarm(now time.Time, i int8) time.Time {
 		return time.Time{}
 	}
 	if m.links[i].silent || now.Sub(since) >= limit {
-		limit = m.patienceWith(now, i)
+		limit = m.toleratedOver(now, i)
 	}
 	if limit == endless {
 		return time.Time{}
@@ -367,7 +367,7 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 
 // overdue reports whether c is a connection of the link that is to be given up after waiting for d.
 func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
-	if p := m.patience(now, c); p > giveUpAfter {
+	if p := m.tolerated(now, c); p > giveUpAfter {
 		d = p
 	}
 	return c.link == link && m.expects(c) && now.Sub(c.progress) >= d
@@ -386,26 +386,26 @@ func (m *Machine) checkPipelining(now time.Time, i int8) {
 	}
 }
 
-// patience returns how long a connection may be silent before it is given up. It has no end, within WaitForLink, until one link has
+// tolerated returns how long a connection may be silent before it is given up. It has no end, within WaitForLink, until one link has
 // delivered a head: some origins think for a long time before their first byte, and silence does not show that a link is at fault.
 // Nor has it for a response that no other could replace.
-func (m *Machine) patience(now time.Time, c *conn) time.Duration {
+func (m *Machine) tolerated(now time.Time, c *conn) time.Duration {
 	switch {
 	case !c.open || len(c.queue) == 0:
 	case !m.known, m.irreplaceable(now, c):
 		return endless
 	case m.precious(now, c):
-		return patienceIfRefused
+		return toleratedIfRefused
 	}
 	return giveUpAfter
 }
 
-// patienceWith returns the greatest patience with a connection of a link.
-func (m *Machine) patienceWith(now time.Time, link int8) time.Duration {
+// toleratedOver returns the longest silence that is tolerated of a connection of a link.
+func (m *Machine) toleratedOver(now time.Time, link int8) time.Duration {
 	most := giveUpAfter
 	for i := range m.conns {
 		if c := &m.conns[i]; c.link == link {
-			most = max(most, m.patience(now, c))
+			most = max(most, m.tolerated(now, c))
 		}
 	}
 	return most
