@@ -88,7 +88,12 @@ func TestUsage(t *testing.T) {
 		return nil
 	}
 	for _, c := range []struct{ args, want string }{
-		{"serv", `unknown command "serv"`},
+		{"serv", `unknown command "serv" for "tributary": did you mean serve?`},
+		{"serve --lisen x", "run tributary serve --help"},
+		{"config", "missing subcommand: one of check, show"},
+		{"completion tcsh", `tributary completion has no subcommand "tcsh"`},
+		{"rpc", "missing subcommand: one of pair, paired, token, unpair"},
+		{"redirect of", `tributary redirect has no subcommand "of"`},
 		{"serve now", `unknown command "now"`},
 		{"redirect on --port 0", "--port 0"},
 		{"redirect on --port 65536", "--port 65536"},
@@ -127,9 +132,11 @@ func TestHelpHasExamples(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	code, stdout, _ := invoke(t, noServe, "version")
-	if code != exitOK || !strings.HasPrefix(stdout, "tributary v9 (go") {
-		t.Errorf("exit code %d, %q", code, stdout)
+	for _, arg := range []string{"version", "--version", "-V"} {
+		code, stdout, _ := invoke(t, noServe, arg)
+		if code != exitOK || !strings.HasPrefix(stdout, "tributary v9 (go") || !strings.HasSuffix(stdout, ")\n") {
+			t.Errorf("%s: exit code %d, %q", arg, code, stdout)
+		}
 	}
 }
 

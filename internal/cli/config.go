@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,10 +16,6 @@ func (a *app) configCommand() *cobra.Command {
 the defaults apply.`,
 		Example: `  tributary config check
   tributary config show`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { // without RunE, an unknown word would print the help and exit with 0
-			return usageError{errors.New("missing subcommand: check or show")}
-		},
 	}
 	c.AddCommand(a.configCheck(), a.configShow())
 	return c

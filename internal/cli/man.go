@@ -23,7 +23,8 @@ func (a *app) manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // no current date in the text
-			header := &doc.GenManHeader{Title: "TRIBUTARY", Section: "1", Source: "Tributary " + a.version, Manual: "User Commands"}
+			root.Long += manSections
+			header := &doc.GenManHeader{Section: "1", Source: "Tributary " + a.version, Manual: "User Commands"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)
 			}
@@ -31,3 +32,25 @@ func (a *app) manCommand() *cobra.Command {
 		},
 	}
 }
+
+// manSections are the parts of tributary(1) that --help leaves to the documents.
+const manSections = `
+
+# FILES
+
+**$XDG_CONFIG_HOME/tributary/config.toml** or **~/.config/tributary/config.toml**: the configuration, described in CONFIGURATION.md.
+
+**/etc/tributary/config.toml**: the configuration of the packaged service.
+
+**$XDG_STATE_HOME/tributary** or **~/.local/state/tributary**: what Tributary learned about networks, incomplete downloads, keys and
+tokens. The packaged service keeps them in **/var/lib/tributary**.
+
+# ENVIRONMENT
+
+**XDG_CONFIG_HOME**, **XDG_STATE_HOME**, **XDG_RUNTIME_DIR**: where the files above and the control socket are.
+
+**STATE_DIRECTORY**, **RUNTIME_DIRECTORY**: set by systemd for the service; they replace the XDG folders.
+
+**SSL_CERT_FILE**, **SSL_CERT_DIR**: the certificates that get, run and serve trust, in place of the system's.
+
+**http_proxy**, **https_proxy**, **all_proxy**: proxies that Tributary does not use; it warns about them.`

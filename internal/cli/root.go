@@ -61,15 +61,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root(&started)
 	root.SetArgs(args)
 	a.args = args
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err != nil && !started { // cobra's own error about flags, arguments, or an unknown command
+		if command == root && strings.HasPrefix(err.Error(), "unknown command") {
+			if similar := root.SuggestionsFor(args[0]); len(similar) > 0 {
+				err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(similar, " or "))
+			}
+		}
 		err = usageError{err}
 	}
 	if err != nil && !errors.As(err, new(endedError)) {
 		fmt.Fprintln(a.stderr, complaint("", err))
 		var usage usageError
 		if errors.As(err, &usage) {
-			fmt.Fprintln(a.stderr, "tributary: for usage, run tributary --help or tributary COMMAND --help")
+			fmt.Fprintf(a.stderr, "tributary: for usage, run %s --help\n", command.CommandPath())
 		}
 	}
 	return exitCode(err)
@@ -99,9 +104,11 @@ Ethernet, ...) and continues if one of them fails.
   tributary get https://example.com/big.iso
   tributary links
   tributary demo`,
-		SilenceUsage:     true,
-		SilenceErrors:    true,
-		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+		SilenceUsage:               true,
+		DisableSuggestions:         true, // they would have four lines: see run
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		PersistentPreRun:           func(*cobra.Command, []string) { *started = true },
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -109,8 +116,57 @@ Ethernet, ...) and continues if one of them fails.
 	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
 		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
+	arrange(root)
+	for _, c := range root.Commands() {
+		expectSubcommand(c)
+	}
+	root.Version = a.versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
 	a.complete(root)
 	return root
+}
+
+// groups are the commands by purpose, for the help. The others follow as additional ones.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"Download:", []string{"get", "run"}},
+	{"The proxy:", []string{"serve", "status", "use", "redirect", "rpc", "ca"}},
+	{"Links and settings:", []string{"links", "doctor", "config", "relay", "power"}},
+}
+
+// arrange puts the commands into groups.
+func arrange(root *cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range g.commands {
+			for _, c := range root.Commands() {
+				if c.Name() == name {
+					c.GroupID = g.title
+				}
+			}
+		}
+	}
+}
+
+// expectSubcommand lets a command that only has subcommands fail without a known one, where cobra would print the help and succeed.
+func expectSubcommand(c *cobra.Command) {
+	if !c.HasSubCommands() || c.Runnable() && c.Name() != "completion" {
+		return
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("%s has no subcommand %q: use one of %s", c.CommandPath(), args[0], strings.Join(names, ", "))
+		}
+		return fmt.Errorf("missing subcommand: one of %s", strings.Join(names, ", "))
+	}
+	c.Run = func(*cobra.Command, []string) {}
 }
 
 // normalize allows every flag to be written like its key in the configuration file.

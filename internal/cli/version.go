@@ -14,8 +14,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  tributary version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "tributary %s (%s %s/%s)\n", a.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(a.stdout, a.versionLine())
 			return err
 		},
 	}
+}
+
+func (a *app) versionLine() string {
+	return fmt.Sprintf("tributary %s (%s %s/%s)", a.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
