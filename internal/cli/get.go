@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -8,6 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,16 +28,17 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var flags getFlags
 	c := &cobra.Command{
-		Use:   "get URL...",
+		Use:   "get [FLAGS] URL...",
 		Short: "Download files over all links, including https",
 		Long: `Download each URL to a file over all links at once. get connects to the server itself: it does not need a running proxy
 and ignores http_proxy. https downloads use all links too, and the server's certificate is verified on each of them.
 
 The file is named after the last part of the URL, or as -o says. An existing file is kept unless you give --force. An
 incomplete download is stored as FILE.part and renamed when it is complete. If it is interrupted, including by SIGINT
-(Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed.
+(Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed; files that are
+complete stay as they are.
 
-Several URLs are downloaded one after another. If one fails, get continues with the next.
+Several URLs are downloaded one after another, or -j at a time. If one fails, get continues with the next.
 
 get follows up to 20 redirects, but from https to http only with --allow-downgrade. Header fields from --header and a
 password in the URL are sent only to the scheme, host and port of the original URL.
@@ -41,13 +47,26 @@ password in the URL are sent only to the scheme, host and port of the original U
 		Example: `  tributary get https://example.com/big.iso
   tributary get -o disk.img --checksum sha256:HEX https://example.com/big.iso
   tributary get --resume https://example.com/big.iso
+  tributary get --retry 5 -j 4 -d isos -i urls.txt
   tributary get --link wlan0 --link wwan0 https://example.com/big.iso
   tributary get --background --within 2h https://example.com/big.iso
   tributary get -H "Authorization: Bearer TOKEN" https://example.com/private.zip
   tributary get --trace links.json https://example.com/big.iso
   tributary get -o - https://example.com/all.tar.gz | tar xz`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, urls []string) error {
+			if len(urls) == 0 && flags.input == "" {
+				return errors.New("name a URL, or a file of URLs with -i")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, urls []string) error {
+			if flags.input != "" {
+				more, err := readURLs(flags.input, a.stdin)
+				if err != nil {
+					return usageError{err}
+				}
+				urls = slices.Concat(urls, more)
+			}
 			run, err := flags.run(cmd, a, urls)
 			if err != nil {
 				return usageError{err}
@@ -72,14 +91,20 @@ type getFlags struct {
 	bitrate                                                  string
 	fromURL, fromServer, resume, force, downgrade, quiet, js bool
 	background                                               bool
+	input, limit                                             string
+	retry, parallel                                          int
 }
 
 func (f *getFlags) register(c *cobra.Command) {
 	s := c.Flags()
-	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`; - means standard output")
+	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`, or below a folder; - means standard output")
 	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file after the last part of the URL (the default; for compatibility with curl)")
 	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server suggests (Content-Disposition)")
-	s.StringVarP(&f.dir, "directory", "d", "", "save files in the folder `DIR`")
+	s.StringVarP(&f.dir, "directory", "d", "", "save files in the folder `DIR`, which is made if it does not exist")
+	s.StringVarP(&f.input, "input-file", "i", "", "download the URLs in `FILE`, one on each line; - means standard input")
+	s.IntVarP(&f.parallel, "jobs", "j", 1, "download `N` URLs at a time")
+	s.IntVar(&f.retry, "retry", 0, "try up to `N` more times after an error that may pass, with growing waits or as Retry-After says")
+	s.StringVar(&f.limit, "limit-rate", "", "receive at most `RATE` in all, for example 20Mbit/s, or 2M bytes per second as for curl")
 	s.BoolVarP(&f.resume, "resume", "c", false, "continue FILE.part if it exists")
 	s.BoolVar(&f.force, "force", false, "overwrite an existing FILE, and a FILE.part that is not resumed")
 	s.StringVar(&f.checksum, "checksum", "", "verify the file against `SUM`: sha256:HEX or sha512:HEX")
@@ -96,11 +121,20 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.StringVar(&f.trace, "trace", "", "record to a new `FILE` what each link carries in each direction, every 100 ms")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
 	s.BoolVar(&f.js, "json", false, "print one line of JSON per URL to standard output")
+	s.BoolVarP(&f.quiet, "silent", "s", false, "as --quiet, for compatibility with curl")
+	for long, short := range map[string]string{"location": "L", "fail": "f", "show-error": "S", "progress-bar": "#"} {
+		s.BoolP(long, short, false, "for compatibility with curl: get always does this")
+		_ = s.MarkHidden(long)
+	}
+	_ = s.MarkHidden("silent")
 }
 
 // run returns the run that the flags describe.
 func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error) {
 	given := c.Flags().Changed
+	if info, err := os.Stat(f.output); f.output != "" && (strings.HasSuffix(f.output, "/") || err == nil && info.IsDir()) {
+		f.dir, f.output = filepath.Join(f.dir, f.output), ""
+	}
 	switch {
 	case f.output != "" && len(urls) > 1:
 		return nil, errors.New("-o names one file, but there are several URLs: omit -o, or name a folder with -d")
@@ -112,8 +146,13 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, errors.New("-o - and --json both write to standard output: choose one")
 	case f.output == "-" && f.resume:
 		return nil, errors.New("standard output cannot be resumed: omit --resume, or write to a file")
+	case f.retry < 0 || f.parallel < 1:
+		return nil, errors.New("--retry wants 0 or more, and -j 1 or more")
 	case f.trace == "-":
 		return nil, errors.New("--trace cannot write to standard output: name a file")
+	}
+	if err := distinct(urls); err != nil && !f.fromServer {
+		return nil, err
 	}
 	cfg, err := config.Load(f.from.file, a.getenv)
 	if err != nil {
@@ -146,10 +185,10 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	r := &getRun{
 		deadline: deadline,
 		app:      a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
-		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace,
+		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace, retry: f.retry, parallel: f.parallel,
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
-			AllowDowngrade: f.downgrade, Stdout: a.rawStdout, Partial: partial.Store(statefile.Path(a.getenv, "partial")),
+			AllowDowngrade: f.downgrade, Dated: true, Stdout: a.rawStdout, Partial: partial.Store(statefile.Path(a.getenv, "partial")),
 		},
 	}
 	if !given("user-agent") {
@@ -165,6 +204,13 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		if r.options.Checksum, err = get.ParseChecksum(f.checksum); err != nil {
 			return nil, fmt.Errorf("--checksum: %w", err)
 		}
+	}
+	if f.limit != "" {
+		rate, err := limitRate(f.limit)
+		if err != nil {
+			return nil, err
+		}
+		r.options.Limit = get.NewLimit(rate)
 	}
 	if f.cacert != "" {
 		if r.roots, err = readRoots(f.cacert); err != nil {
@@ -200,6 +246,8 @@ type getRun struct {
 	bars     bool // draw progress bars
 	quiet    bool
 	json     bool
+	retry    int                // further attempts after temporary errors
+	parallel int                // downloads at a time
 	trace    string             // file for the trace of the links; "" = none
 	deadline transport.Deadline // zero Within and Bitrate = none
 }
@@ -258,43 +306,82 @@ func (r *getRun) each(ctx context.Context, t http.RoundTripper) error {
 	if !r.quiet {
 		g.Note = func(text string) { fmt.Fprintln(r.console, "tributary:", text) }
 	}
-	var first error
-	failed := 0
-	for _, url := range r.urls {
-		res, err := r.one(ctx, g, url)
-		if jerr := r.report(url, res, err); jerr != nil {
-			return jerr
-		}
-		if err == nil {
-			continue
-		}
-		if len(r.urls) == 1 {
-			return err
-		}
-		fmt.Fprintln(r.console, complaint(redacted(url)+": ", err))
-		failed++
-		if first == nil {
-			first = err
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	if len(r.urls) == 1 {
+		res, err := r.one(ctx, g, r.urls[0])
+		return cmp.Or(r.report(r.urls[0], res, err), err)
 	}
-	if first == nil {
-		return nil
+	var mu sync.Mutex // guards all below, and the order of the reports
+	var broken error  // standard output cannot be written
+	sum := severalError{all: len(r.urls)}
+	next := func() (url string, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil || broken != nil || sum.started == len(r.urls) {
+			return "", false
+		}
+		sum.started++
+		return r.urls[sum.started-1], true
 	}
-	return severalError{first, failed, len(r.urls)}
+	var run sync.WaitGroup
+	for range min(r.parallel, len(r.urls)) {
+		run.Go(func() {
+			for url, ok := next(); ok; url, ok = next() {
+				res, err := r.one(ctx, g, url)
+				mu.Lock()
+				broken = cmp.Or(broken, r.report(url, res, err))
+				if err != nil {
+					fmt.Fprintln(r.console, complaint(redacted(url)+": ", err))
+					sum.failed++
+					sum.first = cmp.Or(sum.first, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	run.Wait()
+	switch {
+	case broken != nil:
+		return broken
+	case sum.first != nil:
+		return sum
+	}
+	return nil
 }
 
-// one downloads a URL and shows its progress.
+// one downloads a URL, again after temporary errors, and shows its progress.
 func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result, error) {
-	meter := get.NewMeter()
-	if !r.bars {
-		return g.Get(ctx, url, meter)
+	again := *g
+	for try, wait := 0, time.Second; ; try, wait = try+1, min(2*wait, time.Minute) {
+		meter := get.NewMeter()
+		shown := r.show(meter, g.Transport)
+		res, err := again.Get(ctx, url, meter)
+		shown.close()
+		e := (*get.Error)(nil)
+		if try == r.retry || !errors.As(err, &e) || !e.Temporary || ctx.Err() != nil || again.Output == "-" && res.Size > 0 {
+			return res, err
+		}
+		pause := cmp.Or(e.After, wait)
+		if !r.quiet {
+			fmt.Fprintf(r.console, "tributary: %s: again in %v (%d of %d)\n", strings.ReplaceAll(err.Error(), "\n", `\n`), pause.Round(time.Second), try+1, r.retry)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return res, err
+		}
+		again.Resume = again.Output != "-"
 	}
-	d := newDisplay(r.console, meter, g.Transport)
-	defer d.close()
-	return g.Get(ctx, url, meter)
+}
+
+// show shows the progress of a download until it is closed: by bars, by a line now and then, or not at all.
+func (r *getRun) show(meter *get.Meter, t http.RoundTripper) interface{ close() } {
+	switch {
+	case r.quiet:
+		return nothing{}
+	case r.bars && r.parallel == 1:
+		return newDisplay(r.console, meter, t)
+	}
+	return newLines(r.console, meter, t)
 }
 
 // report prints the outcome of a URL.
@@ -318,12 +405,16 @@ func (e signaledError) Unwrap() error { return e.error }
 
 // severalError summarizes the errors of several downloads, which were printed when they happened.
 type severalError struct {
-	first       error
-	failed, all int
+	first                error
+	failed, started, all int
 }
 
 func (e severalError) Error() string {
-	return fmt.Sprintf("%d of %d downloads failed", e.failed, e.all)
+	text := fmt.Sprintf("%d of %d downloads failed", e.failed, e.all)
+	if rest := e.all - e.started; rest > 0 {
+		text += fmt.Sprintf(", %d not started", rest)
+	}
+	return text
 }
 
 func (e severalError) Unwrap() error { return e.first }

@@ -10,14 +10,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
@@ -28,12 +31,17 @@ import (
 
 // scripted is a Transport that answers each URL path with its status, and with the path as content.
 type scripted struct {
+	mu       sync.Mutex
 	requests []*http.Request
 	status   map[string]int
 	then     func() // called halfway through the content
+	header   http.Header
+	answered func(requests int)
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
 	path := r.URL.RequestURI()
 	status, ok := s.status[path]
@@ -44,8 +52,13 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, transport.ErrNoLink
 	}
 	transport.UsageOf(r.Context()).Add("wifi", 1, 0)
+	header := http.Header{"Etag": {`"v"`}}
+	maps.Copy(header, s.header)
+	if s.answered != nil {
+		s.answered(len(s.requests))
+	}
 	return &http.Response{
-		StatusCode: status, Header: http.Header{"Etag": {`"v"`}}, ContentLength: int64(len(path)), Body: &content{s: path, then: s.then},
+		StatusCode: status, Header: header, ContentLength: int64(len(path)), Body: &content{s: path, then: s.then},
 	}, nil
 }
 
@@ -117,6 +130,15 @@ func TestGetExitCodes(t *testing.T) {
 		{"http://h/404", int(get.Server), "404 Not Found"},
 		{"http://h/old", int(get.File), "--force"},
 		{"-o none/x http://h/x", int(get.File), "mkdir -p"},
+		{"-sSfL# http://h/curl", exitOK, ""},
+		{"--resume http://h/old", exitOK, "complete already"},
+		{"--resume http://h/old http://h/other http://h/404", int(get.Server), "1 of 3 downloads failed"},
+		{"-j 3 http://h/j1 http://h/404 http://h/j2", int(get.Server), "1 of 3 downloads failed"},
+		{"http://h/dir/same http://h/same", exitUsage, "would both be saved as same"},
+		{"-i /none", exitUsage, "-i: open /none"},
+		{"-j 0 http://h/a", exitUsage, "-j 1 or more"},
+		{"--limit-rate x http://h/a", exitUsage, "20Mbit/s"},
+		{"--limit-rate 1M http://h/limited", exitOK, "limited: 0.0 kB in"},
 		{"--checksum sha256:" + strings.Repeat("0", 64) + " http://h/sum", int(get.Mismatch), "the checksum is"},
 		{"ftp://h/", exitUsage, "only http and https"},
 		{"http://h/404 http://h/nolink http://h/third", int(get.Server), "2 of 3 downloads failed"},
@@ -182,6 +204,81 @@ func TestGetFlags(t *testing.T) {
 	}
 }
 
+func TestGetFolders(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	list := "# two\n\nhttp://h/1\n  http://h/2  \n"
+	if err := os.WriteFile("list", []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string][]string{
+		"-o new/ http://h/a": {"new/a"}, "-o . http://h/b http://h/c": {"b", "c"}, "-d deep/er -o x http://h/d": {"deep/er/x"}, "-d in -i list": {"in/1", "in/2"},
+	} {
+		if _, code, _, stderr := invokeGet(t, &scripted{}, strings.Fields(args)...); code != exitOK {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr)
+		}
+		for _, file := range want {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v", args, err)
+			}
+		}
+	}
+}
+
+// TestGetRetry: temporary errors are tried again after growing waits, or as long as the server asks.
+func TestGetRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		e := &scripted{status: map[string]int{"/busy": 503, "/404": 404}, header: http.Header{"Retry-After": {"30"}}}
+		e.answered = func(n int) {
+			if n == 3 {
+				e.status = nil
+			}
+		}
+		began := time.Now()
+		_, code, _, stderr := invokeGet(t, e, "-d", dir, "--retry", "4", "http://h/busy")
+		if took := time.Since(began); code != exitOK || len(e.requests) != 4 || took != 90*time.Second || !strings.Contains(stderr, "again in 30s (1 of 4)") {
+			t.Errorf("exit code %d, %d requests, %v: %s", code, len(e.requests), took, stderr)
+		}
+		e = &scripted{status: map[string]int{"/other": 503, "/404": 404}}
+		began = time.Now()
+		_, code, _, _ = invokeGet(t, e, "-d", dir, "--retry", "2", "http://h/other")
+		if took := time.Since(began); code != int(get.Server) || len(e.requests) != 3 || took != 3*time.Second {
+			t.Errorf("exit code %d, %d requests, %v", code, len(e.requests), took)
+		}
+		if _, code, _, _ = invokeGet(t, e, "-d", dir, "--retry", "2", "http://h/404"); code != int(get.Server) || len(e.requests) != 4 {
+			t.Errorf("a missing file: exit code %d, %d requests", code, len(e.requests))
+		}
+	})
+}
+
+// TestLines: without bars, get writes a line of progress every ten seconds.
+func TestLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		m := get.NewMeter()
+		l := newLines(&console{plain: &out}, m, &scripted{})
+		time.Sleep(25 * time.Second)
+		l.close()
+		if got := out.String(); strings.Count(got, "connecting: 0.0 kB, 0.0 Mbit/s\n") != 2 {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestLimitRate(t *testing.T) {
+	for s, want := range map[string]float64{"8Mbit/s": 1e6, "2M": 2 << 20, "100k": 100 << 10, "1.5G": 3 << 29, "500": 500} {
+		if got, err := limitRate(s); err != nil || got != want {
+			t.Errorf("%s: %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "0", "-1", "x", "MM", "1MM", "NaN", "inf"} {
+		if got, err := limitRate(s); err == nil {
+			t.Errorf("%s: %v", s, got)
+		}
+	}
+}
+
 func TestGetJSON(t *testing.T) {
 	dir := t.TempDir()
 	e := &scripted{status: map[string]int{"/404": 404}}
@@ -229,7 +326,8 @@ func TestGetSignals(t *testing.T) {
 				},
 			}
 			code := a.run(ctx, []string{"get", "-d", dir, "http://h/object", "http://h/never"})
-			if code != want || !strings.Contains(errs.String(), "--resume") || len(e.requests) != 1 {
+			if code != want || !strings.Contains(errs.String(), "--resume") || !strings.Contains(errs.String(), "1 of 2 downloads failed, 1 not started") ||
+				len(e.requests) != 1 {
 				t.Errorf("exit code %d, %q, %d requests", code, errs.String(), len(e.requests))
 			}
 			if _, err := os.Stat(filepath.Join(dir, "object.part")); err != nil {

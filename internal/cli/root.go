@@ -29,6 +29,7 @@ type app struct {
 	rawStdout, rawStderr io.Writer
 	// stdout and stderr are for all text, which they forward to the raw ones. run sets them.
 	stdout, stderr *printable
+	stdin          io.Reader
 	getenv         func(string) string
 
 	// serve runs the proxy until ctx is canceled, then drains. It applies new settings when reloads requests it. If it cannot

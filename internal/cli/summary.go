@@ -13,6 +13,9 @@ import (
 
 // summary describes a download in one line.
 func summary(r get.Result) string {
+	if r.Already {
+		return r.File + ": complete already, as it is there without a .part; --force downloads it again"
+	}
 	var links []string
 	var received, waste int64
 	for _, l := range r.Links {
@@ -58,6 +61,7 @@ type getJSON struct {
 	File     string     `json:"file,omitempty"`
 	Size     int64      `json:"size"`              // bytes of the file
 	Resumed  int64      `json:"resumed,omitempty"` // of these, bytes from an earlier download
+	Already  bool       `json:"already,omitempty"` // the file was there
 	Checksum string     `json:"checksum,omitempty"`
 	Seconds  float64    `json:"seconds"`
 	Links    []linkJSON `json:"links"`
@@ -77,7 +81,7 @@ type linkJSON struct {
 
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 	j := getJSON{
-		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Checksum: r.Checksum,
+		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Already: r.Already, Checksum: r.Checksum,
 		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, ExitCode: exitCode(err),
 	}
 	for _, l := range r.Links {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
@@ -34,6 +35,7 @@ type Error struct {
 	Next string // next step for the user
 	// Temporary reports whether the same download may work later without any action by the user.
 	Temporary bool
+	After     time.Duration // how long the server asks to wait before that (Retry-After, RFC 9110 section 10.2.3); 0 = it does not say
 	Kept      string        // where the bytes received so far are, or why none were kept; "" if there is nothing to report
 	Status    int           // of the HTTP answer that is the error; 0 = there is none
 	Redirect  bool          // the error is the target of a redirect
@@ -116,8 +118,8 @@ func refused(resp *http.Response, at location) error {
 		e.Temporary = true
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		e.Temporary = true
-		if after := resp.Header.Get("Retry-After"); after != "" && len(after) < 40 {
-			e.Next += fmt.Sprintf(" (the server says: Retry-After %q)", after)
+		if e.After = transport.RetryAfter(resp.Header, time.Now()); e.After > 0 {
+			e.Next = fmt.Sprintf("try again in %v, as the server asks", e.After.Round(time.Second))
 		}
 	default:
 		if resp.StatusCode < 500 {

@@ -29,8 +29,10 @@ type Options struct {
 
 	Header         http.Header // fields of the request; see Fields
 	AllowDowngrade bool        // follow redirects from https to http
+	Dated          bool        // the file gets the time of Last-Modified
 	Checksum       *Checksum   // expected checksum of the file; nil = none
 
+	Limit   *Limit // nil = none
 	Stdout  io.Writer
 	Partial partial.Store // without one, an incomplete download is not kept
 }
@@ -100,6 +102,7 @@ type Result struct {
 	Size     int64  // bytes of the file
 	Resumed  int64  // of these, bytes from an earlier download
 	Checksum string // computed checksum, such as "sha256:HEX"; "" if none was requested
+	Already  bool   // the file was there: nothing was requested
 	Took     time.Duration
 	Links    []transport.LinkUse // in the order of their first bytes
 }
@@ -133,8 +136,9 @@ type download struct {
 	asked  location // URL that the user gave
 	result Result
 
-	nameless bool // the output has no name, so the server's name is reported
-	began    bool // bytes were received
+	nameless bool      // the output has no name, so the server's name is reported
+	began    bool      // bytes were received
+	modified time.Time // Last-Modified of the first response; zero = none
 	restarts int
 
 	release []func() // end what keeps the names of redirects out of local networks
@@ -168,7 +172,7 @@ func (d *download) run(url string) error {
 	}
 	out, err := d.open(name)
 	if err != nil {
-		return err
+		return d.settled(err)
 	}
 	return d.fetch(out)
 }
@@ -244,7 +248,7 @@ func (d *download) fetch(out output) (err error) {
 		}
 		more, err := d.part(&out, from, of)
 		if err != nil {
-			return err
+			return d.settled(err)
 		}
 		if !more {
 			break
@@ -252,6 +256,9 @@ func (d *download) fetch(out output) (err error) {
 	}
 	n, _ := out.have()
 	d.result.Size = n
+	if p, ok := out.(*part); ok && d.Dated {
+		p.modified = d.modified
+	}
 	d.result.Checksum, err = out.complete()
 	return err
 }
@@ -303,6 +310,14 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	} else if err := (*out).begin(v); err != nil {
 		return false, err
 	}
+	if p, ok := (*out).(*part); ok {
+		if err := p.room(v.size); err != nil {
+			return false, err
+		}
+	}
+	if !d.began {
+		d.modified, _ = http.ParseTime(resp.Header.Get("Last-Modified"))
+	}
 	d.began = true
 	kind := mediaType(resp.Header)
 	d.meter.kind.Store(&kind) // before the size, so that a reader that sees the size sees both
@@ -335,7 +350,7 @@ func (d *download) warn(h http.Header, coding string) {
 // copy writes the content of an answer, in order of arrival if possible.
 func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
 	from, _ := out.have()
-	w := &counted{out: out, from: from, meter: d.meter}
+	w := &counted{ctx: d.ctx, out: out, from: from, meter: d.meter, limit: d.Limit}
 	to, placeable := out.(placed)
 	body, scattered := resp.Body.(scatteredBody)
 	if placeable && scattered {
@@ -367,6 +382,8 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 
 // counted reports written bytes to the meter, and distinguishes errors of the file from those of the network.
 type counted struct {
+	ctx    context.Context
+	limit  *Limit
 	out    io.Writer
 	placed placed // same as out; nil if bytes arrive in order
 	from   int64  // offset of the content in the object
@@ -381,6 +398,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	c.meter.set(c.from+c.n, c.from+c.n)
 	c.err = err
+	c.limit.wait(c.ctx, n)
 	return n, err
 }
 
@@ -391,6 +409,7 @@ func (c *counted) WriteAt(p []byte, off int64) (int, error) {
 	}
 	n, err := c.placed.WriteAt(p, c.from+off)
 	c.err = err
+	c.limit.wait(c.ctx, n)
 	return n, err
 }
 

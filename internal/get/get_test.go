@@ -227,8 +227,49 @@ func TestFiles(t *testing.T) {
 	})
 	t.Run("no such folder", func(t *testing.T) {
 		r := never(t)
-		_, err := r.get(t.Context(), s.URL(), Options{Dir: "none"})
+		_, err := r.get(t.Context(), s.URL(), Options{Output: "none/object"})
 		r.fails(err, File, "mkdir -p", filepath.Join(r.dir, "none"))
+	})
+	t.Run("a folder that is made", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		r := newRig(t, toNodes(s), nil)
+		if _, err := r.get(t.Context(), s.URL(), Options{Dir: "new/folder"}); err != nil {
+			t.Fatal(err)
+		}
+		r.dir = r.path("new/folder")
+		r.isObject("object", s.Object())
+	})
+	t.Run("the time of Last-Modified", func(t *testing.T) {
+		old, ahead := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC), time.Now().Add(48*time.Hour)
+		for _, at := range []time.Time{old, ahead} {
+			s := origintest.New(t, origintest.Object{Size: mid}, origintest.Set("Last-Modified", at.UTC().Format(http.TimeFormat)))
+			r := newRig(t, toNodes(s), nil)
+			if _, err := r.get(t.Context(), s.URL(), Options{Dated: true}); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(r.path("object"))
+			if err != nil || info.ModTime().Equal(old) != (at == old) || info.ModTime().After(time.Now()) {
+				t.Errorf("%v: %v, %v", at, info, err)
+			}
+		}
+	})
+	t.Run("a complete file with --resume", func(t *testing.T) {
+		r := never(t)
+		r.write("object", []byte("mine"))
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		if err != nil || !res.Already || res.Size != 4 || res.File != r.path("object") {
+			t.Errorf("%+v, %v", res, err)
+		}
+		sum, err := ParseChecksum("sha256:" + strings.Repeat("0", 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.get(t.Context(), s.URL(), Options{Resume: true, Checksum: sum})
+		r.fails(err, Mismatch, "--force")
+		r.write("object.part", []byte("x")) // which of them is it?
+		_, err = r.get(t.Context(), s.URL(), Options{Resume: true})
+		r.fails(err, File, "exists")
+		r.holds("object", "object.part")
 	})
 	t.Run("a folder of that name", func(t *testing.T) {
 		r := never(t)

@@ -20,6 +20,15 @@ const defaultName = "index.html"
 // systems.
 const maxName = 255 - len(partial.Suffix)
 
+// NameOf returns the name under which a URL is saved unless something else gives one.
+func NameOf(rawURL string) (string, error) {
+	l, err := parseLocation(rawURL)
+	if err != nil {
+		return "", err
+	}
+	return l.name(), nil
+}
+
 // name returns the file name from the last segment of the path.
 func (l location) name() string {
 	segment := path.Base(l.url.EscapedPath())

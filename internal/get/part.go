@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +33,7 @@ type part struct {
 	hashed   int64
 	buffer   []byte // for data read back to be hashed
 	done     bool
+	modified time.Time // what the complete file's time becomes; zero = it stays
 
 	store     partial.Store
 	claim     *partial.Recorder // records size while bytes arrive; nil = the claim could not be written
@@ -40,6 +44,9 @@ type part struct {
 // here.
 func (d *download) open(name string) (output, error) {
 	if d.Dir != "" && !filepath.IsAbs(name) {
+		if err := os.MkdirAll(d.Dir, 0o777); err != nil {
+			return nil, fileError(err, d.Dir)
+		}
 		name = filepath.Join(d.Dir, name)
 	}
 	if d.Unique != nil {
@@ -68,7 +75,10 @@ func (d *download) openNamed(name string) (output, error) {
 		out.close = f
 		return out, nil
 	}
-	if _, err := os.Lstat(name); err == nil && !d.Force {
+	if info, err := os.Lstat(name); err == nil && !d.Force {
+		if info.Mode().IsRegular() && d.existing(name) {
+			return nil, errExisting
+		}
 		return nil, &Error{
 			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force", taken: true,
 		}
@@ -365,6 +375,7 @@ func (p *part) complete() (sum string, err error) {
 		return sum, fileError(err, p.name)
 	}
 	p.done = true
+	p.date()
 	openTo(p.f, umask())
 	if p.instead == nil {
 		p.claim.Remove()
@@ -375,6 +386,32 @@ func (p *part) complete() (sum string, err error) {
 		return sum, fileError(err, p.name)
 	}
 	return sum, syncDir(filepath.Dir(p.name))
+}
+
+// room fails if the disk has less space than the rest of a file of this size takes: it would be full in the middle of the download.
+// size is -1 if unknown.
+func (p *part) room(size int64) error {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(p.f.Fd()), &fs); err != nil {
+		return nil
+	}
+	free := int64(min(uint64(fs.Bavail)*uint64(fs.Bsize), math.MaxInt64))
+	var has unix.Stat_t
+	if err := unix.Fstat(int(p.f.Fd()), &has); err == nil {
+		free += has.Blocks * 512 // of the .part, which may have bytes beyond those that are kept
+	}
+	if size <= free {
+		return nil
+	}
+	return fileError(fmt.Errorf("%w: the file takes %.1f MB, and %.1f MB are free", syscall.ENOSPC, float64(size)/1e6, float64(free)/1e6), p.name)
+}
+
+// date gives the complete file the time at which its content was modified. One in the future would be wrong.
+func (p *part) date() {
+	if at := p.modified; !at.IsZero() && at.Before(time.Now()) {
+		t := unix.NsecToTimeval(at.Unix() * 1e9)
+		_ = unix.Futimes(int(p.f.Fd()), []unix.Timeval{t, t})
+	}
 }
 
 // abandon implements output.

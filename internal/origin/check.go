@@ -103,14 +103,14 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		m := mismatch("status", fault.Busy, "status %d", h.Status)
-		m.RetryAfter = retryAfter(h.Header, now)
+		m.RetryAfter = RetryAfter(h.Header, now)
 		return m
 	}
 	return mismatch("status", fault.Unwanted, "status %d", h.Status)
 }
 
-// retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date. It returns 0 if there is none or it is malformed.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+// RetryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date. It returns 0 if there is none or it is malformed.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	s := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
 		return time.Duration(n) * time.Second

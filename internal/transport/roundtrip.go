@@ -342,6 +342,9 @@ func UsageOf(ctx context.Context) *Usage {
 // Harmless reports whether a field of a request holds no credentials. The name is in canonical form.
 func Harmless(name string) bool { return opening.Harmless(name) }
 
+// RetryAfter returns how long the server of a response asks to wait, 0 if it does not.
+func RetryAfter(h http.Header, now time.Time) time.Duration { return origin.RetryAfter(h, now) }
+
 // Public reports whether a host, a name or an address, belongs to the internet: where this is required, no server can redirect
 // a request to a host that only this network knows. Where names really lead is checked before each dial.
 func Public(host string) bool { return link.Public(host) }
