@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,15 +223,19 @@ func (c *carried) String() string {
 // shownHosts is the maximum number of hosts that the last line names for each reason.
 const shownHosts = 5
 
-// unopened describes the hosts whose connections were tunnels.
+// unopened describes the hosts whose connections were tunnels, or were closed by programs that do not accept the certificate.
 func unopened(all []intercept.Unopened) string {
-	hosts := map[intercept.Reason][]string{}
-	var reasons []intercept.Reason
+	hosts := map[string][]string{}
+	var reasons []string
 	for _, u := range all {
-		if hosts[u.Reason] == nil {
-			reasons = append(reasons, u.Reason)
+		reason := string(u.Reason)
+		if u.Program != "" {
+			reason = filepath.Base(u.Program) + " " + reason
 		}
-		hosts[u.Reason] = append(hosts[u.Reason], u.Host)
+		if hosts[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		hosts[reason] = append(hosts[reason], u.Host)
 	}
 	text := ""
 	for _, reason := range reasons {

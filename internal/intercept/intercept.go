@@ -51,6 +51,8 @@ type Reason string
 const (
 	Excluded          Reason = "listed as never decrypted"
 	Pinned            Reason = "the program accepts only the host's own certificate"
+	Rejected          Reason = "the program rejected run's certificate of another host"
+	Closed            Reason = "left without a request after seeing run's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
 	Unverified        Reason = "the host's certificate is not valid"
 	OtherProtocol     Reason = "not HTTP requests for this host"
@@ -59,8 +61,9 @@ const (
 
 // Unopened is a host whose connections were not opened.
 type Unopened struct {
-	Host   string
-	Reason Reason
+	Host    string
+	Reason  Reason
+	Program string // path of the program that is Closed
 }
 
 // NewInterceptor returns an Interceptor.
@@ -81,9 +84,17 @@ func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 	case i.Only == nil && within(host, i.excluded): // a user who lists hosts in Only has decided
 		i.report(host, Excluded)
 		return false
-	case i.Pins.knows(host) && i.Pins.pinned(call(program), host):
-		i.report(host, Pinned)
-		return false
+	}
+	if i.Pins.knows(host) {
+		by := call(program)
+		if reason := i.Pins.pinned(by, host); reason != "" {
+			u := Unopened{Host: host, Reason: reason}
+			if reason == Closed {
+				u.Program = by
+			}
+			i.note(u)
+			return false
+		}
 	}
 	if v, ok := i.known(addr); ok && v.tunnel != "" {
 		i.report(host, v.tunnel)
@@ -117,6 +128,7 @@ type Opened struct {
 	Conn  *tls.Conn // connection to the client, on which it sends requests; nil = the connection must become a tunnel
 	Early []byte    // bytes read from the client, for a tunnel
 	Spent bool      // Greet was called
+	Visit *Visit    // of Conn
 }
 
 // Client is a client that was told to go ahead.
@@ -155,8 +167,8 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		i.report(host, v.tunnel)
 		return Opened{Early: h.bytes, Spent: !ok}, nil
 	}
-	c, err := i.answer(ctx, client, h, host, v)
-	return Opened{Conn: c, Spent: !ok}, err
+	c, visit, err := i.answer(ctx, client, h, host, v)
+	return Opened{Conn: c, Spent: !ok, Visit: visit}, err
 }
 
 // speaksHTTP reports whether a client speaks HTTP to this host. Programs that offer only h2 speak gRPC. On ports other than that
@@ -194,10 +206,10 @@ func ask(ctx context.Context, greet Greet) verdict {
 }
 
 // answer does the handshake with the client.
-func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host string, v verdict) (*tls.Conn, error) {
+func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host string, v verdict) (*tls.Conn, *Visit, error) {
 	leaf, err := i.Authority.Leaf(strings.TrimSuffix(host, "."))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	offer := []string{http1}
 	if v.protocol == http2 {
@@ -213,13 +225,16 @@ func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host s
 	err = c.HandshakeContext(ctx)
 	if err == nil {
 		nc.last = nil
-		return c, nil
+		return c, &Visit{of: i, program: program, host: host, began: time.Now()}, nil
 	}
-	if refusesCertificate(err) || slices.Contains(certificateAlerts, nc.alert()) {
+	switch {
+	case refusesCertificate(err) || slices.Contains(certificateAlerts, nc.alert()):
 		i.Pins.learn(program, host)
 		i.report(host, Pinned)
+	case leftHandshake(err):
+		i.left(program, host, 1)
 	}
-	return nil, err
+	return nil, nil, err
 }
 
 // certificateAlerts are the alerts of clients that do not accept a certificate (RFC 8446 section 6.2).
@@ -241,9 +256,12 @@ func call(program func() string) string {
 }
 
 func (i *Interceptor) report(host string, reason Reason) {
+	i.note(Unopened{Host: host, Reason: reason})
+}
+
+func (i *Interceptor) note(u Unopened) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	u := Unopened{host, reason}
 	if !slices.Contains(i.reported, u) && len(i.reported) < maxReported {
 		i.reported = append(i.reported, u)
 	}

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -322,16 +323,16 @@ func TestPins(t *testing.T) {
 		t.Error("something is known at the beginning")
 	}
 	p.learn("/bin/a", "Example.com.")
-	if !p.knows("example.com") || !p.pinned("/bin/a", "example.com") || p.pinned("/bin/b", "example.com") || p.pinned("/bin/a", "a.example.com") {
+	if !p.knows("example.com") || p.pinned("/bin/a", "example.com") != Pinned || p.pinned("/bin/b", "example.com") != "" {
 		t.Error("not what was learned")
 	}
 	other := OpenPins(path, quiet())
-	if !other.pinned("/bin/a", "example.com") {
+	if other.pinned("/bin/a", "example.com") != Pinned {
 		t.Error("the next process does not know it")
 	}
 	other.learn("/bin/b", "example.com")
 	p.learn("/bin/c", "example.com")
-	if all := OpenPins(path, quiet()); !all.pinned("/bin/a", "example.com") || !all.pinned("/bin/b", "example.com") || !all.pinned("/bin/c", "example.com") {
+	if all := OpenPins(path, quiet()); all.pinned("/bin/a", "example.com") != Pinned || all.pinned("/bin/b", "example.com") != Pinned || all.pinned("/bin/c", "example.com") != Pinned {
 		t.Error("two processes overwrite each other")
 	}
 	if text := string(read(t, path)); strings.Contains(text, "example") || strings.Contains(text, "/bin") {
@@ -351,6 +352,71 @@ func TestPins(t *testing.T) {
 	}
 }
 
+// TestPinsOtherHosts: a program that rejected the certificate of one host is not tried with another for an hour, unless it has accepted one.
+func TestPinsOtherHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := OpenPins("", quiet())
+		p.learn("/bin/a", "example.com")
+		p.accept("/bin/b")
+		p.learn("/bin/b", "example.com")
+		want := func(program, host string, reason Reason) {
+			t.Helper()
+			if got := p.pinned(program, host); got != reason {
+				t.Errorf("%s at %s: %q, want %q", program, host, got, reason)
+			}
+		}
+		want("/bin/a", "other.example", Rejected)
+		want("/bin/b", "other.example", "")
+		want("/bin/c", "other.example", "")
+		time.Sleep(pinsAll + time.Second)
+		want("/bin/a", "other.example", "")
+		want("/bin/a", "example.com", Pinned)
+		time.Sleep(pinLife)
+		want("/bin/a", "example.com", "")
+	})
+}
+
+// TestClosed: two connections without a request count, for ten minutes, unless the program has sent one elsewhere.
+func TestClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "pins.json")
+		i, err := NewInterceptor(Config{Authority: &Authority{}, Pins: OpenPins(path, quiet())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := func(program string, asked bool, after time.Duration) {
+			v := &Visit{of: i, program: program, host: "example.com", began: time.Now()}
+			time.Sleep(after)
+			if asked {
+				v.Asked()
+			}
+			v.Ended()
+		}
+		want := func(program string, reason Reason) {
+			t.Helper()
+			if got := OpenPins(path, quiet()).pinned(program, "example.com"); got != reason { // the next process
+				t.Errorf("%s: %q, want %q", program, got, reason)
+			}
+		}
+		end("/bin/lftp", false, 0)
+		want("/bin/lftp", "")
+		end("/bin/lftp", false, 0)
+		want("/bin/lftp", Closed)
+		end("/bin/waits", false, waitTime)
+		want("/bin/waits", Closed)
+		end("/bin/browser", true, 0)
+		for range 3 {
+			end("/bin/browser", false, 0)
+		}
+		want("/bin/browser", "")
+		if got := i.Unopened(); len(got) != 2 || got[0] != (Unopened{"example.com", Closed, "/bin/lftp"}) {
+			t.Errorf("%v", got)
+		}
+		time.Sleep(closedLife + time.Second)
+		want("/bin/lftp", "")
+	})
+}
+
 // TestPinsBroken: a file that is damaged, or belongs to another user, has no effect.
 func TestPinsBroken(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "no JSON": "{", "no salt": `{"pins":{"a":{"b":99999999999}}}`, "another type": `[1]`} {
@@ -361,7 +427,7 @@ func TestPinsBroken(t *testing.T) {
 			}
 			p := OpenPins(path, quiet())
 			p.learn("a", "example.com")
-			if !OpenPins(path, quiet()).pinned("a", "example.com") {
+			if OpenPins(path, quiet()).pinned("a", "example.com") != Pinned {
 				t.Error("the file is not mended")
 			}
 		})
@@ -370,7 +436,7 @@ func TestPinsBroken(t *testing.T) {
 	for i := range maxPins + 10 {
 		many.learn("a", fmt.Sprint(i, ".example.com"))
 	}
-	if n := len(many.of); n != maxPins {
+	if n := len(many.Pins); n != maxPins {
 		t.Errorf("%d are kept, want %d", n, maxPins)
 	}
 }

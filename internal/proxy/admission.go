@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/intercept"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -45,10 +46,11 @@ const (
 
 // client is one connection of a client.
 type client struct {
-	local, remote netip.AddrPort // of the connection, as the client sees it
-	to            netip.AddrPort // destination before it was redirected; zero = it was not
-	clear         string         // destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
-	opened        string         // destination ("host:port") of its tunnel that was opened; "" = none
+	local, remote netip.AddrPort   // of the connection, as the client sees it
+	to            netip.AddrPort   // destination before it was redirected; zero = it was not
+	clear         string           // destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
+	visit         *intercept.Visit // of its tunnel that was opened; nil = none
+	opened        string           // destination ("host:port") of its tunnel that was opened; "" = none
 	user          crowd.User
 	allowed       bool
 	untold        bool // its user could not be determined this time
@@ -170,6 +172,7 @@ func (p *Proxy) leave(nc net.Conn) {
 		if session != nil {
 			session.Close()
 		}
+		c.visit.Ended()
 		p.crowd.Leave(c.user, c.place, nc)
 	}
 }

@@ -1,14 +1,18 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -94,7 +98,14 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 		if !got.Spent {
 			drop()
 		}
-		x.p.serveOpened(got.Conn, addr)
+		conn, ok := firstRequest(got.Conn)
+		if !ok { // the next connection becomes a tunnel
+			x.p.Log.Debug("a decrypted tunnel carries no HTTP")
+			x.p.Intercept.Tunnel(host, addr, intercept.OtherProtocol)
+			_ = conn.Close()
+			return
+		}
+		x.p.serveOpened(conn, addr, got.Visit)
 	case x.p.sniffs() && judge(got.Early) != isTLS:
 		drop()
 		x.p.serveSniffed(t.cut, client, got.Early, addr, x.client, flow)
@@ -134,10 +145,30 @@ func (c *client) program(p *Proxy) func() string {
 	return func() string { return p.Program(c.local, c.remote, nil) }
 }
 
+// tlsSpeakTime is how long a client may be silent after the handshake before the proxy assumes that its server speaks first.
+const tlsSpeakTime = 2 * time.Second
+
+// firstRequest waits for the first bytes on an opened connection if its client did not say that it speaks HTTP (ALPN), and reports
+// whether they begin a request. A client that leaves meanwhile may not accept the certificate: Visit tells.
+func firstRequest(c *tls.Conn) (net.Conn, bool) {
+	if c.ConnectionState().NegotiatedProtocol != "" {
+		return c, true
+	}
+	first := make([]byte, longestMethod+2)
+	_ = c.SetReadDeadline(time.Now().Add(tlsSpeakTime))
+	n, err := c.Read(first)
+	_ = c.SetReadDeadline(time.Time{})
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, true
+	}
+	v := judge(first[:n])
+	return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, n > 0 && (v == isHTTP || v == unclear)
+}
+
 // serveOpened serves the requests in an opened tunnel to addr.
-func (p *Proxy) serveOpened(conn *tls.Conn, addr string) {
+func (p *Proxy) serveOpened(conn net.Conn, addr string, visit *intercept.Visit) {
 	c := p.enter(conn, netip.AddrPort{})
-	c.opened = addr
+	c.opened, c.visit = addr, visit
 	if c.place == crowd.Out {
 		_ = conn.Close()
 	} else if !p.opened.requests.give(conn) {
@@ -148,6 +179,7 @@ func (p *Proxy) serveOpened(conn *tls.Conn, addr string) {
 // inTunnel serves a request in an opened tunnel to addr. The proxy dials addr, whatever Host says: the program chose the host with
 // its CONNECT, and that is the host whose certificate was verified.
 func (x *exchange) inTunnel(addr string) {
+	x.client.visit.Asked()
 	host, _, _ := net.SplitHostPort(addr)
 	kind := x.r.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "application/grpc") && !strings.HasPrefix(kind, "application/grpc-web") {

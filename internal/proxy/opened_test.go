@@ -253,7 +253,7 @@ func TestR216Opened(t *testing.T) {
 					t.Errorf("the origin was asked for %q", seen)
 				}
 			}
-			if got := o.opener.Unopened(); got != nil {
+			if got := o.opener.Unopened(); len(got) > 0 {
 				t.Errorf("unopened: %v", got)
 			}
 		})
@@ -358,9 +358,66 @@ func TestR215NoPinWithoutAlert(t *testing.T) {
 			if nc := o.must(o.trusting("http/1.1")); !o.issuedByUs(nc) {
 				t.Error("the next connection is a tunnel")
 			}
-			if got := o.opener.Unopened(); got != nil {
-				t.Errorf("unopened: %v", got)
+			if strings.HasPrefix(name, "another alert") {
+				if got := o.opener.Unopened(); len(got) > 0 {
+					t.Errorf("unopened: %v", got)
+				}
+			} else {
+				o.wantUnopened(intercept.Closed) // said, but without effect: it was only one
 			}
+		})
+	}
+}
+
+// TestR215Closed: a program that leaves twice without a request gets a tunnel; one that has sent a request does not.
+func TestR215Closed(t *testing.T) {
+	o := opens(t, nil, nil)
+	any := o.trusting("http/1.1")
+	any.InsecureSkipVerify = true
+	leaves := func() (opened bool) {
+		t.Helper()
+		nc := o.must(any)
+		defer nc.Close()
+		return o.issuedByUs(nc)
+	}
+	if !leaves() || !leaves() {
+		t.Error("a tunnel at once")
+	}
+	for leaves() { // the proxy sees the end of a connection a moment later
+	}
+	o.wantUnopened(intercept.Closed)
+	o.mu.Lock()
+	o.program = "/bin/other"
+	o.mu.Unlock()
+	if _, body := get(t, o.client(o.trusting("http/1.1"), false), "https://"+openedHost+"/"); body != "hello" {
+		t.Errorf("%q", body)
+	}
+	for range 5 {
+		if !leaves() {
+			t.Error("a program that has sent a request gets a tunnel")
+		}
+	}
+}
+
+// TestR212OtherProtocol: what is not HTTP on port 443 is left alone from the second connection on, whoever speaks first.
+func TestR213OtherProtocol(t *testing.T) {
+	for name, talk := range map[string]func(nc *tls.Conn) error{
+		"the client speaks first": func(nc *tls.Conn) error { _, err := nc.Write([]byte("\x00\x01echo")); return err },
+		"the server speaks first": func(*tls.Conn) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := opens(t, nil, nil)
+			nc := o.must(o.trusting())
+			if err := talk(nc); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(nc); len(b) > 0 { // not an answer to something that was no request
+				t.Errorf("%q, %v", b, err)
+			}
+			if nc := o.must(o.pinning()); o.issuedByUs(nc) {
+				t.Error("the second connection is opened, too")
+			}
+			o.wantUnopened(intercept.OtherProtocol)
 		})
 	}
 }
@@ -424,7 +481,7 @@ func TestR212TunnelStays(t *testing.T) {
 			}
 			c.do(t, o, o.connect(c.addr))
 			if c.reason == "" {
-				if got := o.opener.Unopened(); got != nil {
+				if got := o.opener.Unopened(); len(got) > 0 {
 					t.Errorf("unopened: %v", got)
 				}
 			} else {
