@@ -49,6 +49,7 @@ type pinsFile struct {
 // closing counts connections that ended without a request.
 type closing struct {
 	N     int   `json:"n"`
+	Other bool  `json:"other,omitempty"` // they carried something that is not HTTP
 	Until int64 `json:"until"`
 }
 
@@ -143,6 +144,9 @@ func (p *Pins) pinned(program, host string) Reason {
 	defer p.mu.Unlock()
 	now, by := time.Now(), p.hash("program", program)
 	if c := p.Closed[p.host(host)][by]; c.N >= maxClosed && now.Before(time.Unix(c.Until, 0)) {
+		if c.Other {
+			return OtherProtocol
+		}
 		return Closed
 	}
 	if until, ok := p.Pins[p.host(host)][by]; ok && now.Before(time.Unix(until, 0)) {
@@ -199,10 +203,17 @@ func (p *Pins) closed(program, host string, n int) bool {
 	if counts {
 		p.change(func(now time.Time) {
 			c := p.Closed[p.host(host)][p.hash("program", program)]
-			set(p.Closed, p.host(host), p.hash("program", program), closing{min(c.N+n, maxClosed), now.Add(closedLife).Unix()})
+			set(p.Closed, p.host(host), p.hash("program", program), closing{min(c.N+n, maxClosed), false, now.Add(closedLife).Unix()})
 		})
 	}
 	return counts
+}
+
+// other records that a connection of program to host carried something that is not HTTP.
+func (p *Pins) other(program, host string) {
+	p.change(func(now time.Time) {
+		set(p.Closed, p.host(host), p.hash("program", program), closing{maxClosed, true, now.Add(closedLife).Unix()})
+	})
 }
 
 // change records something, and writes the file.

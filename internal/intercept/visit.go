@@ -37,6 +37,13 @@ func (i *Interceptor) forgive(program string) {
 	i.reported = slices.DeleteFunc(i.reported, func(u Unopened) bool { return u.Reason == Closed && u.Program == program })
 }
 
+// NotHTTP records that the connection carries something that is not HTTP.
+func (v *Visit) NotHTTP() {
+	v.asked.Store(true)
+	v.of.Pins.other(v.program, v.host)
+	v.of.report(v.host, OtherProtocol)
+}
+
 // Ended records the end of the connection.
 func (v *Visit) Ended() {
 	if v == nil || v.asked.Load() {

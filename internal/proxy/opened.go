@@ -101,7 +101,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 		conn, ok := firstRequest(got.Conn)
 		if !ok { // the next connection becomes a tunnel
 			x.p.Log.Debug("a decrypted tunnel carries no HTTP")
-			x.p.Intercept.Tunnel(host, addr, intercept.OtherProtocol)
+			got.Visit.NotHTTP()
 			_ = conn.Close()
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,18 +33,28 @@ const (
 func Main(argv []string, remove string, say func(error)) int {
 	runtime.LockOSThread()
 	defer os.RemoveAll(remove)
-	if _, err := unix.FcntlInt(control, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+	control, err := strconv.Atoi(os.Getenv(controlled))
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(control), unix.F_SETFD, unix.FD_CLOEXEC)
+	}
+	if err != nil {
 		say(fmt.Errorf("this command is internal to tributary run: %w", err))
 		return exitNotRun
 	}
-	pipe := os.NewFile(control, "control")
+	_ = os.Unsetenv(controlled)
+	pipe := os.NewFile(uintptr(control), "control")
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		say(fmt.Errorf("become the reaper of the command's processes: %w", err))
 		return exitNotRun
 	}
-	// Signals of the terminal reach the command by themselves, all others come over the pipe.
+	// Signals of the terminal reach the command by themselves, all others come over the pipe. But who ends this process means the
+	// command.
+	own := make(chan os.Signal, 1)
 	if c := caught(); len(c) > 0 {
 		signal.Notify(make(chan os.Signal, 1), c...)
+		if slices.Contains(c, os.Signal(unix.SIGTERM)) {
+			signal.Notify(own, unix.SIGTERM)
+		}
 	}
 	if _, err := io.ReadFull(pipe, make([]byte, 1)); err != nil { // proceed
 		return exitNotRun
@@ -68,6 +79,8 @@ func Main(argv []string, remove string, say func(error)) int {
 	go reap(command, ended, none)
 	for {
 		select {
+		case <-own:
+			_ = unix.Kill(command, unix.SIGTERM)
 		case s := <-signals:
 			_ = unix.Kill(command, s) // it is not reaped yet, or ended is ready
 		case <-orphaned:

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -16,8 +17,19 @@ import (
 // forwarded are the signals that are passed on to the command.
 var forwarded = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2}
 
-// control is the descriptor of the pipe in the supervisor.
-const control = 3
+// controlled is the variable with the descriptor of the pipe in the supervisor. The command does not see it.
+const controlled = "TRIBUTARY_CONTROL"
+
+// highDescriptor returns a copy of a file, for a child, whose descriptor is so high that it replaces none that the caller of this
+// process hands to the command: shells and make use 3 to 9.
+func highDescriptor(f *os.File) (int, error) {
+	for _, least := range []int{100, 10} { // the second if there is a low limit
+		if fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, least); err == nil {
+			return fd, nil
+		}
+	}
+	return unix.Dup(int(f.Fd()))
+}
 
 // proceed is the first byte on the pipe: the command may start. Signal numbers follow.
 const proceed = 0
@@ -43,8 +55,14 @@ func Start(supervisor, env []string) (*Supervisor, error) {
 	}
 	defer read.Close()
 	cmd := exec.Command(supervisor[0], supervisor[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{read}
+	control, err := highDescriptor(read)
+	if err != nil {
+		write.Close()
+		return nil, fmt.Errorf("a descriptor for the supervisor: %w", err)
+	}
+	defer unix.Close(control)
+	cmd.Env = append(slices.Clone(env), controlled+"="+strconv.Itoa(control))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		write.Close()
 		return nil, err

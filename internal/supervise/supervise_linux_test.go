@@ -151,6 +151,22 @@ func TestExitCode(t *testing.T) {
 }
 
 // TestNever: the command does not start before Run, and nothing is left if Run is not called.
+// TestDescriptors: the command has the descriptors of its caller, and nothing of the supervisor.
+func TestDescriptors(t *testing.T) {
+	needKernel(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `exec 3>&1 4>&1 9>&1; exec "$0" sh -c 'echo three >&3; echo four >&4; echo nine >&9; ls /proc/self/fd; env'`, self)
+	cmd.Env = append(os.Environ(), "TRIBUTARY_PART=runner", "TRIBUTARY_FOLDER="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	if err != nil || !strings.HasPrefix(text, "three\nfour\nnine\n") || strings.Contains(text, "\n100\n") || strings.Contains(text, controlled) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 func TestNever(t *testing.T) {
 	t.Setenv("TRIBUTARY_NEVER", "1")
 	r := run(t, "echo it ran")
@@ -219,6 +235,16 @@ func TestKilled(t *testing.T) {
 }
 
 // TestSupervisorKilled: without the supervisor, neither the command continues nor what it left in the background.
+// TestSupervisorEnded: SIGTERM to the supervisor is one to the command.
+func TestSupervisorEnded(t *testing.T) {
+	r := run(t, `trap 'exit 7' TERM; echo $PPID; echo $$; while :; do sleep 0.1; done`)
+	supervisor, command := r.pid(), r.pid()
+	if err := unix.Kill(supervisor, unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(7, command)
+}
+
 func TestSupervisorKilled(t *testing.T) {
 	r := run(t, `
 		echo $PPID; echo $$
