@@ -31,7 +31,7 @@ func (e endedError) Error() string { return fmt.Sprintf("the command ended with 
 func (a *app) runCommand() *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
-		Use:   "run COMMAND [ARGUMENT]...",
+		Use:   "run [FLAGS] COMMAND [ARGUMENT]...",
 		Short: "Run a command whose downloads use all links, including https",
 		Long: `Run COMMAND with its own private proxy, so that its downloads use all links, as with "tributary get". "tributary serve"
 does not have to run.
@@ -52,6 +52,7 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 		Example: `  tributary run curl -O https://example.com/big.iso
   tributary run pip install torch
   tributary run --only example.com npm ci
+  tributary run --store lftp -c "get https://example.com/big.iso"
   tributary run --link wlan0 --link wwan0 bash`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +70,8 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 		},
 	}
 	c.Flags().SetInterspersed(false)
+	c.Flags().StringSliceVar(&flags.except, "except", nil, "leave connections to this `HOST` and its subdomains encrypted, over one link; repeatable")
+	c.Flags().BoolVar(&flags.store, "store", false, "let COMMAND see the authority in the system's store, too: for programs that read no variable; sudo does not work then")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "decrypt only connections to this `HOST` and its subdomains; repeatable")
 	flags.from.register(c)
 	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error")
@@ -79,6 +82,8 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 // runFlags are the flags of run.
 type runFlags struct {
 	only     []string
+	except   []string
+	store    bool
 	from     linkFlags
 	logLevel string
 	quiet    bool
@@ -103,7 +108,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		return usageError{fmt.Errorf("--only: %w", err)}
 	}
 	opener, err := intercept.NewInterceptor(intercept.Config{
-		Authority: authority, Only: f.only, Pins: intercept.OpenPins(daemon.PinsFile(), log),
+		Authority: authority, Only: f.only, Except: f.except, Pins: intercept.OpenPins(daemon.PinsFile(), log),
 	})
 	if err != nil {
 		return err
@@ -131,7 +136,14 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		proxy.Stop()
 		return err
 	}
-	code, err := supervised(ctx, folder, proxy, env, args)
+	var binds []trust.Bind
+	if f.store {
+		if binds, err = trust.StoreBinds(folder, authority.Certificate(), roots); err != nil {
+			proxy.Stop()
+			return fmt.Errorf("--store: %w", err)
+		}
+	}
+	code, err := supervised(ctx, folder, proxy, env, binds, args)
 	proxy.Stop()
 	if err != nil {
 		return err
@@ -146,12 +158,16 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 }
 
 // supervised starts the proxy, runs the command with the environment env, and returns the exit code of the command.
-func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env, args []string) (int, error) {
+func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env []string, binds []trust.Bind, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
-	s, err := supervise.Start(append([]string{self, "supervise", "--remove=" + folder.Path, "--"}, args...), env)
+	line := []string{self, "supervise", "--remove=" + folder.Path}
+	for _, b := range binds {
+		line = append(line, "--bind="+b.Source+"="+b.Target)
+	}
+	s, err := supervise.Start(slices.Concat(line, []string{"--"}, args), env, len(binds) > 0)
 	if err != nil {
 		return 0, err
 	}
@@ -263,13 +279,19 @@ func undisturbed(kept []trust.Limit) string {
 // superviseCommand returns the hidden command whose process runs the command of run.
 func (a *app) superviseCommand() *cobra.Command {
 	var remove string
+	var binds []string
 	c := &cobra.Command{
 		Use:    "supervise --remove=DIR -- COMMAND [ARGUMENT]...",
 		Short:  "A part of tributary run",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			code := supervise.Main(args, remove, func(err error) { fmt.Fprintln(a.stderr, complaint("", err)) })
+			var all []supervise.Bind
+			for _, b := range binds {
+				source, target, _ := strings.Cut(b, "=")
+				all = append(all, supervise.Bind{Source: source, Target: target})
+			}
+			code := supervise.Main(args, remove, all, func(err error) { fmt.Fprintln(a.stderr, complaint("", err)) })
 			if code != 0 {
 				return endedError{code}
 			}
@@ -278,5 +300,6 @@ func (a *app) superviseCommand() *cobra.Command {
 	}
 	c.Flags().SetInterspersed(false)
 	c.Flags().StringVar(&remove, "remove", "", "remove `DIR` at the end")
+	c.Flags().StringArrayVar(&binds, "bind", nil, "let the command see one file in place of another: `SOURCE=TARGET`")
 	return c
 }

@@ -25,6 +25,7 @@ type Config struct {
 	Authority *Authority
 	Pins      *Pins
 	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
+	Except    []string // hosts not to open, with all their subdomains
 }
 
 // Interceptor decides which tunnels are opened, and opens them.
@@ -80,6 +81,8 @@ func NewInterceptor(c Config) (*Interceptor, error) {
 func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 	switch {
 	case !i.Authority.Covers(host), i.Only != nil && !within(host, i.Only):
+		return false
+	case within(host, i.Except):
 		return false
 	case i.Only == nil && within(host, i.excluded): // a user who lists hosts in Only has decided
 		i.report(host, Excluded)

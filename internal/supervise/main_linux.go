@@ -27,10 +27,13 @@ const (
 	exitSignaled = 128
 )
 
-// Main runs the supervisor: it runs argv, ends the processes that argv leaves behind, removes a folder, and returns the exit
-// code. It must be called on the process's first goroutine, which stays on its thread: when that thread dies, the kernel kills
+// Bind is a file that takes the place of another one in the mount namespace of the supervisor.
+type Bind struct{ Source, Target string }
+
+// Main runs the supervisor: it binds files, runs argv, ends the processes that argv leaves behind, removes a folder, and returns the
+// exit code. It must be called on the process's first goroutine, which stays on its thread: when that thread dies, the kernel kills
 // the command.
-func Main(argv []string, remove string, say func(error)) int {
+func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 	runtime.LockOSThread()
 	defer os.RemoveAll(remove)
 	control, err := strconv.Atoi(os.Getenv(controlled))
@@ -57,6 +60,10 @@ func Main(argv []string, remove string, say func(error)) int {
 		}
 	}
 	if _, err := io.ReadFull(pipe, make([]byte, 1)); err != nil { // proceed
+		return exitNotRun
+	}
+	if err := bindAll(binds); err != nil {
+		say(err)
 		return exitNotRun
 	}
 	path, err := exec.LookPath(argv[0])
@@ -94,6 +101,25 @@ func Main(argv []string, remove string, say func(error)) int {
 			return status.ExitStatus()
 		}
 	}
+}
+
+// bindAll binds files, and drops the capability that this takes: the command does not have it.
+func bindAll(binds []Bind) error {
+	if len(binds) == 0 {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep the mounts of the command apart: %w", err)
+	}
+	for _, b := range binds {
+		if err := unix.Mount(b.Source, b.Target, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", b.Target, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop a capability: %w", err)
+	}
+	return nil
 }
 
 // listen passes on the signals that arrive over the pipe, until the pipe ends.

@@ -42,8 +42,9 @@ type Supervisor struct {
 }
 
 // Start starts the supervisor with the given command line: its process must call Main. The command starts with Run. The caller
-// must call Close.
-func Start(supervisor, env []string) (*Supervisor, error) {
+// must call Close. If apart is set, the supervisor and the command have a mount namespace of their own, in which Main may bind files;
+// except for root, that takes a user namespace, in which programs with the set-user-ID bit, such as sudo, do not work.
+func Start(supervisor, env []string, apart bool) (*Supervisor, error) {
 	// If the supervisor is killed, its processes become children of this one, which ends them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become the reaper of the command's processes: %w", err)
@@ -63,11 +64,31 @@ func Start(supervisor, env []string) (*Supervisor, error) {
 	defer unix.Close(control)
 	cmd.Env = append(slices.Clone(env), controlled+"="+strconv.Itoa(control))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if apart {
+		cmd.SysProcAttr = ownMounts()
+	}
 	if err := cmd.Start(); err != nil {
 		write.Close()
+		if apart && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL)) {
+			err = fmt.Errorf("this system does not let you make a user namespace, which --store needs: run it as root, or without --store (%w)", err)
+		}
 		return nil, err
 	}
 	return &Supervisor{cmd, write, before}, nil
+}
+
+// ownMounts gives a process a mount namespace of its own.
+func ownMounts() *unix.SysProcAttr {
+	if os.Geteuid() == 0 {
+		return &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	}
+	one := func(id int) []syscall.SysProcIDMap {
+		return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+	}
+	return &unix.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWNS | unix.CLONE_NEWUSER,
+		UidMappings: one(os.Geteuid()), GidMappings: one(os.Getegid()), AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	}
 }
 
 // Close ends what is still running, and waits for it.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,10 +26,10 @@ const testTime = 30 * time.Second
 func TestMain(m *testing.M) {
 	switch part, folder := os.Getenv("TRIBUTARY_PART"), os.Getenv("TRIBUTARY_FOLDER"); part {
 	case "supervisor":
-		os.Exit(Main(os.Args[1:], folder, func(err error) { fmt.Fprintln(os.Stderr, err) }))
+		os.Exit(Main(os.Args[1:], folder, testBinds(), func(err error) { fmt.Fprintln(os.Stderr, err) }))
 	case "runner":
 		code := 0
-		s, err := Start(os.Args, append(os.Environ(), "TRIBUTARY_PART=supervisor"))
+		s, err := Start(os.Args, append(os.Environ(), "TRIBUTARY_PART=supervisor"), os.Getenv("TRIBUTARY_BIND") != "")
 		if err == nil && os.Getenv("TRIBUTARY_NEVER") == "" {
 			code, err = s.Run()
 		}
@@ -41,6 +42,14 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
+}
+
+// testBinds returns the binds in TRIBUTARY_BIND.
+func testBinds() []Bind {
+	if source, target, ok := strings.Cut(os.Getenv("TRIBUTARY_BIND"), "="); ok {
+		return []Bind{{source, target}}
+	}
+	return nil
 }
 
 // runner is a process that runs a command.
@@ -151,6 +160,56 @@ func TestExitCode(t *testing.T) {
 }
 
 // TestNever: the command does not start before Run, and nothing is left if Run is not called.
+// TestBind: the command sees one file in place of another, has no capability more than its caller, and nobody else sees a change.
+func TestBind(t *testing.T) {
+	needKernel(t)
+	dir := t.TempDir()
+	for _, name := range []string{"old", "new"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, fresh := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	for parent := dir; parent != "/tmp" && parent != "/"; parent = filepath.Dir(parent) {
+		_ = os.Chmod(parent, 0o755)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "self") // the folder of the test binary may be closed to other users
+	if text, err := os.ReadFile(self); err != nil || os.WriteFile(copied, text, 0o755) != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []uint32{0, 4243} {
+		if os.Geteuid() != 0 && uid != uint32(os.Geteuid()) {
+			continue
+		}
+		folder, err := os.MkdirTemp(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(copied, "sh", "-c", "cat '"+old+"'; id -u; grep CapEff /proc/self/status")
+		cmd.Env = append(os.Environ(), "TRIBUTARY_PART=runner", "TRIBUTARY_FOLDER="+folder, "TRIBUTARY_BIND="+fresh+"="+old)
+		caps := "0000000000000000"
+		if uid == 0 {
+			caps = ""
+		} else {
+			cmd.SysProcAttr = &unix.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		}
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), "does not let you make a user namespace") {
+			t.Skip(string(out))
+		}
+		if want := fmt.Sprintf("new\n%d\nCapEff:\t%s", uid, caps); err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("%v: %s", err, out)
+		}
+		if text, err := os.ReadFile(old); string(text) != "old\n" {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+}
+
 // TestDescriptors: the command has the descriptors of its caller, and nothing of the supervisor.
 func TestDescriptors(t *testing.T) {
 	needKernel(t)

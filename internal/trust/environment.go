@@ -81,7 +81,12 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 		e.git()
 		e.wget()
 		e.apt()
+		e.php()
+		if roots.within(builtIn) && e.allows(Limits("perl", given.get, systemRoot)...) { // LWP brings a list of its own
+			e.set("PERL_LWP_SSL_CA_FILE", e.bundle(cmp.Or(given.get("PERL_LWP_SSL_CA_FILE"), given.get("HTTPS_CA_FILE"), roots.Path)))
+		}
 	}
+	e.npm()
 	return e.env, e.kept, e.err
 }
 
@@ -136,6 +141,31 @@ func (e *environment) wget() {
 	e.config("WGETRC", filepath.Join(e.get("HOME"), ".wgetrc"), func(text string) string {
 		return line(text) + "ca_certificate = " + e.bundle(file) + "\n"
 	})
+}
+
+// npm gives npm the certificate if its settings name a file of authorities, which replaces those that NODE_EXTRA_CA_CERTS adds to.
+func (e *environment) npm() {
+	all := Limits("npm", e.get, systemRoot)
+	if len(all) == 0 || !e.allows(all...) {
+		return
+	}
+	first := all[0] // a variable precedes all files, and later files precede earlier ones
+	if first.File != "" {
+		first = all[len(all)-1]
+	}
+	e.set("npm_config_cafile", e.bundle(first.Value))
+}
+
+// php gives PHP the certificate by a further folder of settings.
+func (e *environment) php() {
+	if !e.allows(Limits("php", e.get, systemRoot)...) {
+		return
+	}
+	bundle := e.bundle(e.roots.Path)
+	text := fmt.Sprintf("openssl.cafile = %q\ncurl.cainfo = %q\n", bundle, bundle)
+	path, err := e.folder.write("tributary.ini", []byte(text))
+	e.err = errors.Join(e.err, err)
+	e.set("PHP_INI_SCAN_DIR", e.get("PHP_INI_SCAN_DIR")+":"+filepath.Dir(path)) // an empty entry is the folder that PHP was built with
 }
 
 // apt gives apt the certificate by the first file that it reads. Later ones precede it.

@@ -77,6 +77,19 @@ var programs = map[string]program{
 		keys:        regexp.MustCompile(`^\s*(ssl-cert-file)\s*=\s*(\S+)`),
 	},
 	"openssl": {authorities: []string{"SSL_CERT_DIR"}},
+	"npm": {
+		authorities: []string{"npm_config_cafile", "NPM_CONFIG_CAFILE"},
+		files:       []string{"/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "/usr/share/nodejs/npm/npmrc", "~/.npmrc", "$PWD/.npmrc", "$NPM_CONFIG_USERCONFIG"},
+		keys:        regexp.MustCompile(`^\s*(cafile)\s*=\s*"?([^"\s;#]+)`),
+	},
+	"perl": {authorities: []string{"PERL_LWP_SSL_CA_FILE", "HTTPS_CA_FILE", "PERL_LWP_SSL_CA_PATH", "HTTPS_CA_DIR"}},
+	"php": {
+		files: []string{
+			"/etc/php.ini", "/etc/php.d/*.ini", "/etc/php/*/cli/php.ini", "/etc/php/*/cli/conf.d/*.ini", "/etc/php/php.ini", "/etc/php/conf.d/*.ini",
+			"/usr/local/etc/php/php.ini", "/usr/local/etc/php/conf.d/*.ini", "$PHPRC", "$PHPRC/php.ini",
+		},
+		keys: regexp.MustCompile(`(?i)^\s*(openssl\.cafile|openssl\.capath|curl\.cainfo)\s*=\s*"?([^"\s;]+)`),
+	},
 	"pip": {
 		authorities: []string{"PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"},
 		clients:     []string{"PIP_CLIENT_CERT"},

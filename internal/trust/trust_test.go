@@ -168,6 +168,13 @@ func TestNarrower(t *testing.T) {
 		{name: "git", env: []string{"GIT_SSL_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "git", kept: "GIT_SSL_CAINFO"},
 		{name: "wget", files: map[string]string{".wgetrc": "ca-directory = " + filepath.Dir(own) + "\n"}, yes: "git", no: "WGETRC", kept: "ca-directory"},
 		{name: "wget, a file", files: map[string]string{".wgetrc": "ca_certificate = " + own + "\n"}, yes: "WGETRC"},
+		{name: "npm", files: map[string]string{".npmrc": "cafile=" + own + "\n"}, yes: "NODE_EXTRA_CA_CERTS", no: "npm_config_cafile", kept: "cafile"},
+		{name: "npm, complete", files: map[string]string{".npmrc": "cafile = " + all + "\n"}, yes: "NODE_EXTRA_CA_CERTS npm_config_cafile"},
+		{name: "npm's variable", env: []string{"npm_config_cafile=" + own}, no: "npm_config_cafile", kept: "npm_config_cafile"},
+		{name: "perl and PHP", yes: "PERL_LWP_SSL_CA_FILE php"},
+		{name: "perl", env: []string{"PERL_LWP_SSL_CA_FILE=" + own}, yes: "php", no: "PERL_LWP_SSL_CA_FILE", kept: "PERL_LWP_SSL_CA_FILE"},
+		{name: "perl's other variable", env: []string{"HTTPS_CA_DIR=" + filepath.Dir(own)}, no: "PERL_LWP_SSL_CA_FILE", kept: "HTTPS_CA_DIR"},
+		{name: "PHP", env: []string{"PHPRC=" + write(t, "openssl.cafile = \""+own+"\"\n")}, yes: "PERL_LWP_SSL_CA_FILE", no: "php", kept: "openssl.cafile"},
 		{name: "Node", env: []string{"NODE_EXTRA_CA_CERTS=" + own}, yes: "NODE_EXTRA_CA_CERTS"}, // it adds to others
 		{
 			name: "other authorities than the system's", env: []string{"SSL_CERT_FILE=" + own},
@@ -253,6 +260,11 @@ func gives(t *testing.T, env []string, name string) bool {
 		return gives(t, env, gitBundle) || gives(t, env, gitSystem)
 	}
 	path := value(t, env, name)
+	if name == "php" {
+		if path = value(t, env, "PHP_INI_SCAN_DIR"); path != "" {
+			path = filepath.Join(strings.TrimPrefix(path, ":"), "tributary.ini")
+		}
+	}
 	if path == "" {
 		return false
 	}
@@ -297,6 +309,8 @@ func TestLimits(t *testing.T) {
 		{"docker", "/etc/docker/certs.d/r/client.cert", "", "client.cert client"},
 		{"git", "~/.gitconfig", "[http]\n\tsslCAInfo = /a\n;\tsslCAInfo = /b\n", "sslCAInfo /a"},
 		{"nix", "/etc/nix/nix.conf", "ssl-cert-file = /a\n", "ssl-cert-file /a"},
+		{"npm", "~/.npmrc", "registry=https://r\ncafile=/a\n;cafile=/b\n", "cafile /a"},
+		{"php", "/etc/php/8.2/cli/conf.d/9.ini", "openssl.cafile = \"/a\"\n;curl.cainfo=/b\ncurl.cainfo=/c\n", "openssl.cafile /a, curl.cainfo /c"},
 		{"pip", "~/.config/pip/pip.conf", "[install]\ncert = /a\nclient_cert: /b\n#cert = /c\nindex-url = /simple\n", "cert /a, client_cert /b client"},
 		{"podman", "~/.config/containers/certs.d/r/a.crt", private, "a.crt"},
 		{"wget", "~/.wgetrc", "CA_Directory = /a\n#ca_certificate = /b\n", "CA_Directory /a"},
