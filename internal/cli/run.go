@@ -107,8 +107,12 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return usageError{fmt.Errorf("--only: %w", err)}
 	}
+	pins := daemon.PinsFile()
+	if f.store { // what programs reject without it says nothing
+		pins = daemon.StorePinsFile()
+	}
 	opener, err := intercept.NewInterceptor(intercept.Config{
-		Authority: authority, Only: f.only, Except: f.except, Pins: intercept.OpenPins(daemon.PinsFile(), log),
+		Authority: authority, Only: f.only, Except: f.except, Pins: intercept.OpenPins(pins, log),
 	})
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened())+undisturbed(kept))
+		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened(), f.store)+undisturbed(kept))
 	}
 	if code != 0 {
 		return endedError{code}
@@ -240,7 +244,7 @@ func (c *carried) String() string {
 const shownHosts = 5
 
 // unopened describes the hosts whose connections were tunnels, or were closed by programs that do not accept the certificate.
-func unopened(all []intercept.Unopened) string {
+func unopened(all []intercept.Unopened, store bool) string {
 	hosts := map[string][]string{}
 	var reasons []string
 	for _, u := range all {
@@ -260,6 +264,10 @@ func unopened(all []intercept.Unopened) string {
 			names = append(names[:shownHosts:shownHosts], fmt.Sprintf("%d more", more))
 		}
 		text += fmt.Sprintf("; over one link: %s (%s)", strings.Join(names, ", "), reason)
+	}
+	distrusted := func(u intercept.Unopened) bool { return u.Reason == intercept.Closed || u.Reason == intercept.Rejected }
+	if !store && slices.ContainsFunc(all, distrusted) {
+		text += "; --store may help"
 	}
 	return text
 }

@@ -196,6 +196,9 @@ func RelayFile() string { return statefile.Path(os.Getenv, "relay.json") }
 // PinsFile returns the path of the file that lists the programs that reject certificates of an authority.
 func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }
 
+// StorePinsFile is PinsFile for commands that see the authority in the system's store.
+func StorePinsFile() string { return statefile.Path(os.Getenv, "pins-store.json") }
+
 // interceptStored returns an Interceptor that opens the connections to the hosts of the user's authority.
 func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 	a, err := StoredAuthority().Load()

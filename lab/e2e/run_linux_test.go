@@ -339,6 +339,25 @@ func TestRunPinning(t *testing.T) {
 	r.run(pinning...).ended(60)
 }
 
+// TestRunStore: aria2c reads no variable, verifies the certificate after the handshake, and sends no alert. It has a tunnel at the
+// third attempt, and all links at the first with --store.
+func TestRunStore(t *testing.T) {
+	need(t, "aria2c", "aria2")
+	r := newRig(t, quick(), netlab.NginxOptions{})
+	o := r.object(5_000_000)
+	fetch := []string{"aria2c", "-q", "--allow-overwrite=true", "--max-tries=1", "-o", "file", r.nginx.NamedSecureURL(o)}
+	for range 2 {
+		r.run(fetch...).ended(1, netlab.OriginName+" (aria2c left without a request after seeing run's certificate); --store may help")
+	}
+	f := r.run(fetch...)
+	f.ended(0, "over one link: "+netlab.OriginName)
+	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
+	f = r.run(append([]string{"--store"}, fetch...)...)
+	f.divided()
+	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
+	r.run("--except", netlab.OriginName, "curl", "-sS", "--fail", "-o", "file", r.nginx.NamedSecureURL(o)).ended(0)
+}
+
 // TestRunClientCertificate: an origin that wants a client certificate gets it.
 func TestRunClientCertificate(t *testing.T) {
 	need(t, "openssl", "openssl")
