@@ -352,8 +352,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestPinsOtherHosts: a program that rejected the certificate of one host is not tried with another for an hour, unless it has accepted one.
-func TestPinsOtherHosts(t *testing.T) {
+// TestR215OtherHosts: a program that rejected the certificate of one host is not tried with another for an hour, unless it has accepted one.
+func TestR215OtherHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := OpenPins("", quiet())
 		p.learn("/bin/a", "example.com")
@@ -376,8 +376,8 @@ func TestPinsOtherHosts(t *testing.T) {
 	})
 }
 
-// TestClosed: two connections without a request count, for ten minutes, unless the program has sent one elsewhere.
-func TestClosed(t *testing.T) {
+// TestR215Closed: two connections without a request count, for ten minutes, unless the program has sent one elsewhere.
+func TestR215Closed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "pins.json")
 		i, err := NewInterceptor(Config{Authority: &Authority{}, Pins: OpenPins(path, quiet())})

@@ -400,7 +400,7 @@ func TestR215Closed(t *testing.T) {
 }
 
 // TestR212OtherProtocol: what is not HTTP on port 443 is left alone from the second connection on, whoever speaks first.
-func TestR213OtherProtocol(t *testing.T) {
+func TestR212OtherProtocol(t *testing.T) {
 	for name, talk := range map[string]func(nc *tls.Conn) error{
 		"the client speaks first": func(nc *tls.Conn) error { _, err := nc.Write([]byte("\x00\x01echo")); return err },
 		"the server speaks first": func(*tls.Conn) error { return nil },
