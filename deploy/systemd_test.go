@@ -29,7 +29,7 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	changed := regexp.MustCompile(`(?m)^ExecStart=\S+`).ReplaceAllString(string(text), "ExecStart="+fake)
+	changed := regexp.MustCompile(`(?m)^(Exec\w+=)\S+/tributary`).ReplaceAllString(string(text), "${1}"+fake)
 	dir := t.TempDir()
 	unitCopy := filepath.Join(dir, "tributary.service")
 	socket, err := os.ReadFile(strings.TrimSuffix(unit, ".service") + ".socket")
@@ -190,6 +190,27 @@ func TestOptionalSockets(t *testing.T) {
 				if text, err := os.ReadFile("../docs/" + doc); err != nil || !strings.Contains(string(text), `"`+address+`"`) {
 					t.Errorf("%s does not name %s: %v", doc, address, err)
 				}
+			}
+		}
+	}
+}
+
+// TestUnitsGiveUp: what only a person can mend does not restart for ever, and does not leave clients waiting.
+func TestUnitsGiveUp(t *testing.T) {
+	for unit := range units {
+		if got := directive(t, unit, "RestartPreventExitStatus"); !strings.HasPrefix(got, "2 3 4") { // as in internal/cli
+			t.Errorf("%s: RestartPreventExitStatus=%s", unit, got)
+		}
+		if got := directive(t, unit, "StartLimitIntervalSec"); got != "0" {
+			t.Errorf("%s: StartLimitIntervalSec=%s", unit, got)
+		}
+		text, err := os.ReadFile(unit)
+		if err != nil || !regexp.MustCompile(`(?m)^ExecReload=\S+/tributary config check.*\nExecReload=/bin/kill -HUP`).Match(text) {
+			t.Errorf("%s: reload does not check first, %v", unit, err)
+		}
+		for name := range sockets {
+			if got := directive(t, filepath.Join(filepath.Dir(unit), name), "TriggerLimitBurst"); got != "5" {
+				t.Errorf("%s: TriggerLimitBurst=%s", name, got)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/privilege"
 )
 
 func (a *app) caCommand() *cobra.Command {
@@ -64,8 +65,8 @@ with the same constraints and is then discarded. No program trusts the authority
 				return err
 			}
 			fmt.Fprintf(a.stdout, "created an authority for %s\ncertificate: %s\nprivate key: %s\n"+
-				"nothing trusts it yet; to install it: sudo tributary ca install %s\n",
-				strings.Join(authority.Hosts(), ", "), stored.Certificate, stored.Key, stored.Certificate)
+				"nothing trusts it yet; to install it: %s\n",
+				strings.Join(authority.Hosts(), ", "), stored.Certificate, stored.Key, privilege.Sudo("ca install "+stored.Certificate))
 			return nil
 		},
 	}

@@ -90,7 +90,7 @@ func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"serv", `unknown command "serv" for "tributary": did you mean serve?`},
 		{"serve --lisen x", "run tributary serve --help"},
-		{"config", "missing subcommand: one of check, show"},
+		{"config", "missing subcommand: one of check, path, show"},
 		{"completion tcsh", `tributary completion has no subcommand "tcsh"`},
 		{"rpc", "missing subcommand: one of pair, paired, token, unpair"},
 		{"redirect of", `tributary redirect has no subcommand "of"`},

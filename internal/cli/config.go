@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,11 +15,13 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Check the configuration file, or show the effective settings",
 		Long: `The configuration is a TOML file, given by --config or found at $XDG_CONFIG_HOME/tributary/config.toml. Without a file,
-the defaults apply.`,
+the defaults apply. The packaged service reads /etc/tributary/config.toml: beside it, root's commands about the proxy
+(config, links, doctor, status, redirect, use, rpc) read that file, too.`,
 		Example: `  tributary config check
-  tributary config show`,
+  tributary config show
+  tributary config path`,
 	}
-	c.AddCommand(a.configCheck(), a.configShow())
+	c.AddCommand(a.configCheck(), a.configShow(), a.configPath())
 	return c
 }
 
@@ -37,7 +41,7 @@ Exit codes: 0 the file is valid, 2 it has errors.`,
 			if len(args) == 1 {
 				file = args[0]
 			}
-			f, err := config.Load(file, a.getenv)
+			f, err := config.Load(a.configFile(file), a.getenv)
 			if err == nil {
 				err = f.Check()
 			}
@@ -45,7 +49,7 @@ Exit codes: 0 the file is valid, 2 it has errors.`,
 			case err != nil:
 				return usageError{err}
 			case f.Path == "":
-				fmt.Fprintln(a.stdout, "no configuration file found; the defaults apply")
+				a.usedConfig("")
 			default:
 				fmt.Fprintf(a.stdout, "%s: ok\n", f.Path)
 			}
@@ -71,7 +75,7 @@ shows where each value comes from: "default", or a line of the file. Flags of se
   tributary config show --json | jq '.settings[] | select(.origin != "default")'`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			f, err := config.Load(file, a.getenv)
+			f, err := config.Load(a.configFile(file), a.getenv)
 			if err == nil {
 				err = f.Check()
 			}
@@ -81,10 +85,30 @@ shows where each value comes from: "default", or a line of the file. Flags of se
 			case js:
 				return f.WriteJSON(a.stdout)
 			}
+			a.usedConfig(f.Path)
 			return f.WriteTOML(a.stdout)
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "show the settings of `FILE`")
 	c.Flags().BoolVar(&js, "json", false, "print JSON")
 	return c
+}
+
+func (a *app) configPath() *cobra.Command {
+	return &cobra.Command{
+		Use:   "path",
+		Short: "Print the path of the configuration file",
+		Long:  "Print the path of the configuration file that the commands about the proxy read, or would read if it existed.",
+		Example: `  tributary config path
+  "$EDITOR" "$(tributary config path)"`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			path := cmp.Or(a.configFile(""), config.DefaultPath(a.getenv))
+			if path == "" {
+				return errors.New("neither XDG_CONFIG_HOME nor HOME is set: name a file with --config")
+			}
+			_, err := fmt.Fprintln(a.stdout, path)
+			return err
+		},
+	}
 }

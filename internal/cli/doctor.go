@@ -34,8 +34,8 @@ Exit codes: 0 no problems (there may be warnings), 1 failure, 2 wrong usage, 10 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := doctor.Options{Getenv: a.getenv, Online: !offline, Candidates: a.candidates}
-			o.ConfigFile = config.Find(flags.file, a.getenv)
-			if o.Config, o.ConfigErr = flags.config(cmd, a.getenv); o.ConfigErr != nil {
+			o.ConfigFile = a.configFile(flags.file)
+			if o.Config, o.ConfigErr = flags.config(cmd, a); o.ConfigErr != nil {
 				o.Config = config.Default() // the rest can still be checked
 			}
 			all := doctor.Judge(doctor.Collect(cmd.Context(), o))

@@ -29,7 +29,7 @@ it or not. "tributary serve" with the same settings would choose the same links.
   tributary links --json | jq -r '.[] | select(.used) | .name'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := flags.config(cmd, a.getenv)
+			cfg, err := flags.config(cmd, a)
 			if err != nil {
 				return usageError{err}
 			}
@@ -40,7 +40,11 @@ it or not. "tributary serve" with the same settings would choose the same links.
 			if js {
 				return printJSON(a.stdout, rows)
 			}
-			return printLinks(a.stdout, rows)
+			if err := printLinks(a.stdout, rows); err != nil {
+				return err
+			}
+			a.usedConfig(a.configFile(flags.file))
+			return nil
 		},
 	}
 	flags.register(c)
@@ -60,8 +64,8 @@ func (f *linkFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.vpn, "vpn", config.VPNFollow, vpnHelp)
 }
 
-func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config.Config, error) {
-	cfg, err := config.Load(f.file, getenv)
+func (f *linkFlags) config(c *cobra.Command, a *app) (config.Config, error) {
+	cfg, err := config.Load(a.configFile(f.file), a.getenv)
 	if err != nil {
 		return config.Config{}, err
 	}

@@ -44,7 +44,7 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 
 func TestLinks(t *testing.T) {
 	code, out, errs, _ := look(t, "links")
-	if code != 0 || errs != "" {
+	if code != 0 || errs != "configuration: none, the defaults apply\n" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
 	for _, want := range []string{

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/privilege"
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
@@ -164,7 +165,7 @@ func needRoot(what, command string) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w; run sudo tributary %s", what, fs.ErrPermission, command)
+	return fmt.Errorf("%s: %w; run %s", what, fs.ErrPermission, privilege.Sudo(command))
 }
 
 // describe returns a description of the redirected connections.
@@ -283,9 +284,9 @@ func printRedirect(w io.Writer, s redirectState) error {
 	var err error
 	switch {
 	case !s.Redirected:
-		_, err = fmt.Fprintln(w, "nothing is redirected; to start: sudo tributary redirect on")
+		_, err = fmt.Fprintln(w, "nothing is redirected; to start:", privilege.Sudo("redirect on"))
 	case s.Proxy == 0:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but the proxy is not running; to stop: sudo tributary redirect off\n", s.By, s.Port, overs(s.IPv6))
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but the proxy is not running; to stop: %s\n", s.By, s.Port, overs(s.IPv6), privilege.Sudo("redirect off"))
 	default:
 		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), served by process %d\n", s.By, s.Port, overs(s.IPv6), s.Proxy)
 	}

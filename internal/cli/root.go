@@ -47,6 +47,10 @@ type app struct {
 	outTerminal bool
 	// sysfs is the folder that contains power_supply and powercap.
 	sysfs string
+	// uid is the user.
+	uid int
+	// service is the packaged service of this machine.
+	service service
 	// args are the arguments of this run.
 	args []string
 	// proxy starts the proxy of the demo.
@@ -74,7 +78,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !errors.As(err, new(endedError)) {
 		fmt.Fprintln(a.stderr, complaint("", err))
 		var usage usageError
-		if errors.As(err, &usage) {
+		if errors.As(err, &usage) && !errors.As(err, new(config.Problem)) {
 			fmt.Fprintf(a.stderr, "tributary: for usage, run %s --help\n", command.CommandPath())
 		}
 	}

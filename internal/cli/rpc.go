@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/rpc"
 )
 
 func (a *app) rpcCommand() *cobra.Command {
@@ -24,12 +30,16 @@ front ends made for aria2 can then start downloads, which use all links. docs/RP
 Anyone who has the token can start downloads as you, so give it only to extensions that you trust. To change it, delete
 ~/.local/state/tributary/rpc-token and restart the proxy.`,
 		Example: `  tributary rpc token
-  sudo STATE_DIRECTORY=/var/lib/tributary tributary rpc token    # the token of the system service`,
+  sudo tributary rpc token    # beside the packaged service: the token of the service`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			token, err := daemon.RPCToken(cmd.Context())
+			token, err := a.rpcToken(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if f, err := config.Load(a.configFile(""), a.getenv); err == nil && f.RPC == "" {
+				fmt.Fprintf(a.stderr, "warning: RPC is off: set rpc = \"127.0.0.1:6800\" in %s and restart the proxy\n",
+					cmp.Or(f.Path, config.DefaultPath(a.getenv)))
 			}
 			_, err = fmt.Fprintln(a.stdout, token)
 			return err
@@ -59,6 +69,19 @@ Anyone who has the token can start downloads as you, so give it only to extensio
 		},
 	})
 	return c
+}
+
+// rpcToken returns the token of the service for root, otherwise that of the user.
+func (a *app) rpcToken(ctx context.Context) (string, error) {
+	path, ok := a.serviceState("rpc-token")
+	if !ok {
+		return daemon.RPCToken(ctx)
+	}
+	token, err := rpc.ReadToken(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the service has no token yet: set rpc = \"127.0.0.1:6800\" in %s, and run: systemctl restart tributary", a.service.config)
+	}
+	return token, err
 }
 
 func (a *app) pairCommand() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/privilege"
 )
 
 // refresh is the interval at which the live view is drawn.
@@ -79,7 +81,7 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 	if socket != "" {
 		return []string{socket}, nil
 	}
-	cfg, err := config.Load(file, a.getenv)
+	cfg, err := config.Load(a.configFile(file), a.getenv)
 	switch {
 	case err != nil:
 		return nil, err
@@ -104,7 +106,11 @@ func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, 
 	if err != nil {
 		return nil, control.Status{}, usageError{err}
 	}
-	return connect(ctx, paths)
+	c, s, err := connect(ctx, paths)
+	if errors.Is(err, fs.ErrPermission) && a.uid != 0 {
+		err = fmt.Errorf("%w: the proxy of this machine answers root only: %s", err, privilege.Sudo("status"))
+	}
+	return c, s, err
 }
 
 // connect connects to the first proxy that answers.

@@ -6,8 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"regexp"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/statefile"
 )
@@ -35,6 +39,24 @@ func Token(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the token for RPC: %w", err)
 	}
+	return parseToken(text, path)
+}
+
+// ReadToken returns the token in a file of another user, for root.
+func ReadToken(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", fmt.Errorf("the token for RPC: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err != nil {
+		return "", fmt.Errorf("the token for RPC: %w", err)
+	}
+	return parseToken(text, path)
+}
+
+func parseToken(text []byte, path string) (string, error) {
 	token := string(text[:max(len(text)-1, 0)])
 	if !tokenForm.MatchString(token) {
 		return "", fmt.Errorf("%s does not contain a token (one line of 16 to 256 letters and digits): delete it to get a new one", path)
