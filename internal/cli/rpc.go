@@ -12,7 +12,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/rpc"
 )
 
 func (a *app) rpcCommand() *cobra.Command {
@@ -77,7 +76,7 @@ func (a *app) rpcToken(ctx context.Context) (string, error) {
 	if !ok {
 		return daemon.RPCToken(ctx)
 	}
-	token, err := rpc.ReadToken(path)
+	token, err := daemon.ServiceRPCToken(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("the service has no token yet: set rpc = \"127.0.0.1:6800\" in %s, and run: systemctl restart tributary", a.service.config)
 	}

@@ -27,6 +27,9 @@ func RPCToken(ctx context.Context) (string, error) {
 	return rpc.Token(ctx, statefile.Path(os.Getenv, "rpc-token"))
 }
 
+// ServiceRPCToken returns the token in a file of the packaged service, for root.
+func ServiceRPCToken(path string) (string, error) { return rpc.ReadToken(path) }
+
 // Pairings returns the extensions that the user has paired.
 func Pairings() rpc.Pairings { return rpc.Pairings{Path: statefile.Path(os.Getenv, "rpc-paired.json")} }
 

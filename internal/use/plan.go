@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/tributary-http/tributary/internal/privilege"
 )
 
 // Settings are the inputs of a plan.
@@ -61,7 +59,7 @@ func (p *plan) needRoot() error {
 	if p.UID == 0 {
 		return nil
 	}
-	return fmt.Errorf("the settings of %s are system-wide: run %s", p.program, privilege.Sudo("use "+p.program))
+	return fmt.Errorf("the settings of %s are system-wide: run sudo tributary use %[1]s", p.program)
 }
 
 func (p *plan) note(format string, args ...any) {
