@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -73,6 +72,9 @@ password in the URL are sent only to the scheme, host and port of the original U
 			}
 			if err := noUpstream(run.cfg, a.getenv, "get"); err != nil && !run.quiet {
 				fmt.Fprintf(a.stderr, "warning: %v\n", err)
+			}
+			if err := a.knownLinks(cmd, run.cfg); err != nil {
+				return usageError{err}
 			}
 			return run.start(cmd.Context())
 		},
@@ -254,7 +256,7 @@ type getRun struct {
 
 // start downloads everything until a signal arrives.
 func (r *getRun) start(ctx context.Context) error {
-	log := slog.New(slog.NewTextHandler(r.console, &slog.HandlerOptions{Level: r.cfg.Level()}))
+	log := newLog(r.console, r.terminal, r.cfg.Level())
 	var by os.Signal
 	stopping := func(s os.Signal) { by = s }
 	err := untilSignaled(ctx, signalEcho, stopping, func(ctx context.Context) error {

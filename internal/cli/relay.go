@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/netip"
 	"os"
@@ -89,7 +88,7 @@ SIGHUP.
 			if err := relayOwner(unix.CAP_NET_BIND_SERVICE); err != nil {
 				return err
 			}
-			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+			log := newLog(a.stderr, a.terminal, cfg.Level())
 			reload := make(chan os.Signal, 1)
 			signal.Notify(reload, syscall.SIGHUP)
 			defer signal.Stop(reload)

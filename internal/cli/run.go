@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -63,6 +62,9 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 			if _, err := exec.LookPath(args[0]); err != nil {
 				return codedError{err, 127}
 			}
+			if err := a.knownLinks(cmd, cfg); err != nil {
+				return usageError{err}
+			}
 			if err := noUpstream(cfg, a.getenv, "run"); err != nil && !flags.quiet {
 				fmt.Fprintf(a.stderr, "warning: %v\n", err)
 			}
@@ -102,7 +104,7 @@ func (f *runFlags) config(c *cobra.Command, getenv func(string) string) (config.
 
 // runWith runs a command with its own proxy.
 func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args []string) (err error) {
-	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+	log := newLog(a.stderr, a.terminal, cfg.Level())
 	authority, err := intercept.New(fmt.Sprintf("Tributary run, process %d", os.Getpid()), f.only)
 	if err != nil {
 		return usageError{fmt.Errorf("--only: %w", err)}

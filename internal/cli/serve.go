@@ -57,7 +57,7 @@ links and the log level take effect immediately; other changes need a restart, a
 			}
 			level := new(slog.LevelVar)
 			level.Set(cfg.Level())
-			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+			log := newLog(a.stderr, a.terminal, level)
 			if os.Geteuid() == 0 {
 				log.Warn("this proxy runs as root, and downloads ordered over RPC belong to root: choose a user with --user")
 			}

@@ -336,6 +336,11 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.followConsents(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
+	next := fmt.Sprintf("ready: for one command, http_proxy=http://%s curl -O http://HOST/FILE; for https, tributary run COMMAND", ln.Addr())
+	if d.cfg.Admin != "" {
+		next += fmt.Sprintf("; in a browser, http://%s/", d.cfg.Admin)
+	}
+	d.log.Info(next)
 	if ready != nil {
 		ready(ln.Addr())
 	}

@@ -201,7 +201,7 @@ func decide(i Interface, o Options) Candidate {
 		c.Reason = "not one of the links that were named"
 	case kind == KindLoopback:
 		c.Reason = "loopback"
-	case skip != "" && !named:
+	case skip != "" && !named && (carriesVPN(kind) || !i.World4 && !i.World6): // what the system itself uses is a link
 		c.Reason = fmt.Sprintf("%s; --link %s uses it anyway", skip, i.Name)
 	case !i.Up:
 		c.Reason = fmt.Sprintf("down; to enable it, run `ip link set %s up`", i.Name)
@@ -213,6 +213,10 @@ func decide(i Interface, o Options) Candidate {
 		c.Reason = "no global address"
 	default:
 		route(&c, i.Routes, named)
+		if c.Use && skip != "" && !named {
+			c.Link.Odd = skip
+			c.Reason = skip + ", used since the system's own traffic leaves there"
+		}
 	}
 	return c
 }

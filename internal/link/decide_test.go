@@ -218,6 +218,34 @@ func (c vpnCase) follows() bool {
 	return carries && len(c.o.Names) == 0 && !c.o.Around
 }
 
+// TestSystemsOwn: the interface through which the system's own traffic leaves is a link whatever its kind: a container's veth, the bridge
+// of a host of virtual machines, a lone TUN. Others of these kinds are links only if they are named.
+func TestSystemsOwn(t *testing.T) {
+	for typ, odd := range map[string]string{
+		"veth": "a virtual device (veth)", "bridge": "a bridge", "macvlan": "a virtual device (macvlan)", "": "",
+	} {
+		i := good()
+		i.Type, i.State, i.World4 = typ, "unknown", true
+		other := i
+		other.Name, other.World4 = "other0", false
+		ls := links([]Interface{i, other}, Options{})
+		if want := 1; typ != "" && len(ls) != want || ls[0].Name != "eth0" || ls[0].Odd != odd {
+			t.Errorf("%s: %+v", typ, ls)
+		}
+		if named := links([]Interface{i, other}, Options{Names: []string{"eth0", "other0"}}); len(named) != 2 || named[0].Odd+named[1].Odd != "" {
+			t.Errorf("%s, named: %+v", typ, named)
+		}
+		if off := links([]Interface{i}, Options{Exclude: []string{"eth0"}}); len(off) != 0 {
+			t.Errorf("%s, excluded: %+v", typ, off)
+		}
+	}
+	tun := good()
+	tun.Type, tun.Encap, tun.World4 = "tun", "none", true
+	if ls := links([]Interface{tun}, Options{}); len(ls) != 1 || !ls[0].VPN {
+		t.Errorf("a lone TUN: %+v", ls)
+	}
+}
+
 // TestVPN: a VPN that carries the system's traffic is the link, and the links that it runs over rest, family by family, unless they
 // are to go around it.
 func TestVPN(t *testing.T) {
@@ -246,7 +274,7 @@ func TestVPN(t *testing.T) {
 		{"IPv4 only", []Interface{ethSix, four}, Options{}, map[string]string{"wg0": "[10.2.0.2]", "eth0": "[2001:db8::7]"}},
 		{"split", []Interface{eth, split}, Options{}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
 		{"a PPP device", []Interface{eth, ppp}, Options{}, map[string]string{"ppp0": "[10.2.0.2 fd02::2]"}},
-		{"a bridge is none", []Interface{eth, bridge}, Options{}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
+		{"a bridge is none, but a link", []Interface{eth, bridge}, Options{}, map[string]string{"br0": "[10.2.0.2 fd02::2]", "eth0": "[192.0.2.7 2001:db8::7]"}},
 		{"the link beneath is named", []Interface{eth, vpn}, Options{Names: []string{"eth0"}}, nil},
 		{"the link beneath is enabled", []Interface{eth, vpn}, Options{Include: []string{"eth0"}}, map[string]string{"wg0": "[10.2.0.2 fd02::2]"}},
 		{"the VPN is enabled", []Interface{eth, vpn}, Options{Include: []string{"wg0"}}, map[string]string{"wg0": "[10.2.0.2 fd02::2]"}},

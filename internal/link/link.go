@@ -43,6 +43,10 @@ type Link struct {
 	// Confined means that the link reaches only its own networks, since no default route leads through it.
 	Confined bool
 
+	// Odd says what the interface is if its kind does not count as a link, and it is used because the system's own traffic leaves there;
+	// "" = its kind counts, or it was named.
+	Odd string
+
 	// SourceRouted means that only packets with one of the link's addresses find its default route (an `ip rule from ADDR`):
 	// sockets are bound to the first of Addrs too.
 	SourceRouted bool

@@ -11,9 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// firstLink is how long Await waits for a link: after a resume from suspend, it takes seconds until an interface has an address
-// again.
-const firstLink = 5 * time.Second
+// firstLink is how long Await waits for a link. A person who forgot the cable should not wait for long.
+const firstLink = time.Second
 
 // Everywhere contains every address. The user of a command may connect to any address; a proxy denies addresses to others
 // (R183). The rule that a private network belongs to one link (R184) applies anyway.

@@ -271,6 +271,9 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		c := link.Diff(before, use)
 		for _, l := range c.Added {
 			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)
+			if l.Odd != "" && len(use) == 1 {
+				t.log.Warn("the only link is "+l.Odd+": it is used since the system's own traffic leaves there; --link names others", "link", l.Name)
+			}
 		}
 		for _, l := range c.Removed {
 			t.log.Info("link lost", "link", l.Name)

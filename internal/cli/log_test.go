@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestPlainLog(t *testing.T) {
+	var out bytes.Buffer
+	log := newLog(&out, true, slog.LevelInfo).With("a", 1)
+	log.Debug("hidden")
+	log.Warn("it has reached its data limit", "link", "eth9")
+	log.WithGroup("g").Info("ready", "error", errors.New("x\ny"))
+	want := "tributary: warning: it has reached its data limit (a 1, link eth9)\ntributary: ready (a 1, error x\\ny)\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	out.Reset()
+	newLog(&out, false, slog.LevelWarn).Warn("it is full", "link", "eth9")
+	if got := out.String(); !strings.Contains(got, `level=WARN msg="it is full" link=eth9`) {
+		t.Errorf("%q", got)
+	}
+}
