@@ -24,3 +24,21 @@ func TestPlainLog(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestCarried: the last line of run says what each link carried, and why tunnels failed, since clients do not.
+func TestCarried(t *testing.T) {
+	c := carried{of: map[string]int64{}}
+	if got := c.String(); !strings.HasPrefix(got, "the proxy carried nothing: the command requested nothing") {
+		t.Error(got)
+	}
+	for range 2 {
+		c.refuse("nx.test:443", "The host name could not be resolved.")
+	}
+	if got, want := c.String(), "the proxy carried nothing; failed: nx.test:443 (The host name could not be resolved)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	c.add("wlan0", 2_000_000)
+	if got, want := c.String(), "wlan0 2.0 MB; failed: nx.test:443 (The host name could not be resolved)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

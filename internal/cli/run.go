@@ -133,7 +133,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Roots: roots.Pool(), Intercept: opener, Carried: sum.add})
+	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Roots: roots.Pool(), Intercept: opener, Carried: sum.add, Refused: sum.refuse})
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,18 @@ func runUsers(f *trust.Folder) ([]uint32, error) {
 
 // carried counts bytes by link.
 type carried struct {
-	mu sync.Mutex
-	of map[string]int64
+	mu      sync.Mutex
+	of      map[string]int64
+	refused []string // destinations of tunnels that failed, and why
+}
+
+func (c *carried) refuse(destination, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	about := fmt.Sprintf("%s (%s)", destination, strings.TrimSuffix(why, "."))
+	if len(c.refused) < shownHosts && !slices.Contains(c.refused, about) {
+		c.refused = append(c.refused, about)
+	}
 }
 
 func (c *carried) add(link string, n int64) {
@@ -232,14 +242,21 @@ func (c *carried) add(link string, n int64) {
 func (c *carried) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	failed := ""
+	if len(c.refused) > 0 {
+		failed = "; failed: " + strings.Join(c.refused, ", ")
+	}
+	if len(c.of) == 0 && failed != "" {
+		return "the proxy carried nothing" + failed
+	}
 	if len(c.of) == 0 {
-		return "the proxy carried nothing"
+		return "the proxy carried nothing: the command requested nothing, or does not obey http_proxy"
 	}
 	var parts []string
 	for _, l := range slices.Sorted(maps.Keys(c.of)) {
 		parts = append(parts, l+" "+megabytes(c.of[l]))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ", ") + failed
 }
 
 // shownHosts is the maximum number of hosts that the last line names for each reason.

@@ -232,7 +232,9 @@ func (a *app) check(ctx context.Context, urls []string) error {
 		return fmt.Errorf("nothing was changed: the gateway does not respond: %w", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusInternalServerError || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
+	// A server may want credentials that only the program has.
+	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	if resp.StatusCode >= http.StatusBadRequest && !wants || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}

@@ -150,7 +150,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	}
 	switch {
 	case d.private != nil:
-		p.Users, p.Intercept, p.Carried = d.private.Users, d.private.Intercept, d.private.Carried
+		p.Users, p.Intercept, p.Carried, p.Refused = d.private.Users, d.private.Intercept, d.private.Carried, d.private.Refused
 	case d.cfg.Intercept:
 		if p.Intercept, err = interceptStored(d.log); err != nil {
 			return err

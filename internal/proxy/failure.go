@@ -56,6 +56,9 @@ func classify(err error) *failure {
 
 // refuse answers with f and closes the connection: the next bytes on it may be the rest of a bad request (R188).
 func (x *exchange) refuse(f *failure) {
+	if x.p.Refused != nil && x.r.Method == http.MethodConnect {
+		x.p.Refused(x.r.RequestURI, f.text)
+	}
 	h := x.w.Header()
 	clear(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8")

@@ -62,6 +62,8 @@ type Config struct {
 	DialOrigin func(ctx context.Context, addr string) (transport.Dialed, error)
 	// Carried, if not nil, is called with the number of bytes that a link carried for an answer or a tunnel.
 	Carried func(link string, bytes int64)
+	// Refused, if not nil, is called with the destination ("host:port") of a CONNECT that failed, and why: clients do not show that.
+	Refused func(destination, why string)
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
 
