@@ -19,7 +19,7 @@ var rules = map[string]rule{
 	}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/crowd", "internal/engine"}},
-	"internal/page":    {imports: []string{"internal/control", "internal/engine"}},
+	"internal/page":    {imports: []string{"internal/control", "internal/engine", "internal/opening"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link", "internal/mptcp"}},
 	"internal/config":  {imports: []string{"internal/energy", "internal/mptcp", "internal/schedule"}}, // for the names
 	"internal/power":   {imports: []string{"internal/energy"}},

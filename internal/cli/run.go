@@ -221,13 +221,13 @@ func runUsers(f *trust.Folder) ([]uint32, error) {
 type carried struct {
 	mu      sync.Mutex
 	of      map[string]int64
-	refused []string // destinations of tunnels that failed, and why
+	refused []string // destinations of tunnels that failed, and reason
 }
 
-func (c *carried) refuse(destination, why string) {
+func (c *carried) refuse(destination, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	about := fmt.Sprintf("%s (%s)", destination, strings.TrimSuffix(why, "."))
+	about := fmt.Sprintf("%s (%s)", destination, strings.TrimSuffix(reason, "."))
 	if len(c.refused) < shownHosts && !slices.Contains(c.refused, about) {
 		c.refused = append(c.refused, about)
 	}

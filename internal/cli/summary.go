@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // summary describes a download in one line.
@@ -38,11 +39,17 @@ func summary(r get.Result) string {
 	if waste > 0 {
 		links = append(links, "received twice "+megabytes(waste))
 	}
+	if r.Undivided != "" && r.Size >= longEnough {
+		links = append(links, "over one link: "+transport.ReasonText(r.Undivided))
+	}
 	if len(links) > 0 {
 		line += " (" + strings.Join(links, ", ") + ")"
 	}
 	return line
 }
+
+// longEnough is the size from which it is worth saying why a file came over one link.
+const longEnough = 1e6
 
 // megabytes formats a size in bytes.
 func megabytes(n int64) string {
@@ -65,9 +72,11 @@ type getJSON struct {
 	Checksum string     `json:"checksum,omitempty"`
 	Seconds  float64    `json:"seconds"`
 	Links    []linkJSON `json:"links"`
-	Waste    int64      `json:"waste"` // bytes received but not needed
-	Error    string     `json:"error,omitempty"`
-	ExitCode int        `json:"exit_code"`
+	// Undivided is why the response came over one link, one of the words of package tributary.
+	Undivided string `json:"undivided,omitempty"`
+	Waste     int64  `json:"waste"` // bytes received but not needed
+	Error     string `json:"error,omitempty"`
+	ExitCode  int    `json:"exit_code"`
 }
 
 type linkJSON struct {
@@ -82,7 +91,7 @@ type linkJSON struct {
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 	j := getJSON{
 		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Already: r.Already, Checksum: r.Checksum,
-		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, ExitCode: exitCode(err),
+		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, Undivided: r.Undivided, ExitCode: exitCode(err),
 	}
 	for _, l := range r.Links {
 		j.Links = append(j.Links, linkJSON{Name: l.Link, Bytes: l.Bytes, Waste: l.Waste, RadioJoules: l.Joules, Spared: l.Spared})

@@ -105,6 +105,8 @@ type Result struct {
 	Already  bool   // the file was there: nothing was requested
 	Took     time.Duration
 	Links    []transport.LinkUse // in the order of their first bytes
+	// Undivided is why the last response came over one link, one of the words of pkg/tributary; "" if it was divided.
+	Undivided string
 }
 
 // Get downloads the object at url. The meter shows the progress; it must be new. An error is an *Error.
@@ -125,6 +127,7 @@ func (d *download) measured(run func() error) (Result, error) {
 	}
 	d.result.Took = time.Since(began)
 	d.result.Links = d.meter.Links()
+	d.result.Undivided = d.meter.usage.Reason()
 	return d.result, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/opening"
 )
 
 const (
@@ -67,7 +68,7 @@ type update struct {
 	Status  control.Status   `json:"status"`
 	Names   map[uint64]name  `json:"names"` // names of the downloads in Status, by ID
 	Ended   []Ended          `json:"ended"`
-	Passed  map[string]int64 `json:"passed"` // GETs that were not divided, by reason
+	Passed  map[string]int64 `json:"passed"` // GETs that were not divided, by reason in words
 	// Found are the findings of the last search; null = there was none yet.
 	Found []Finding `json:"found"`
 }
@@ -212,7 +213,7 @@ func (p *Page) update(s control.Status, found []Finding) update {
 		u.Names[t.ID] = name{t.Host, t.Name}
 	}
 	for reason, n := range p.passed {
-		u.Passed[reason] = n
+		u.Passed[opening.Reason(reason).Text()] += n
 	}
 	return u
 }

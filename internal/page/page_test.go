@@ -230,7 +230,7 @@ func TestEvents(t *testing.T) {
 		if len(u.Ended) != 50 || u.Ended[0].Bytes != 59 || u.Ended[0].Links[0] != (control.LinkShare{Link: "lte", Bytes: 7}) || u.Ended[0].Seconds != 2 {
 			t.Errorf("%d ended, the last %+v", len(u.Ended), u.Ended[0])
 		}
-		if u.Passed["method"] != 60 {
+		if u.Passed["the request is not a GET"] != 60 {
 			t.Errorf("%v", u.Passed)
 		}
 	})

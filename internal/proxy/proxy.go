@@ -63,7 +63,7 @@ type Config struct {
 	// Carried, if not nil, is called with the number of bytes that a link carried for an answer or a tunnel.
 	Carried func(link string, bytes int64)
 	// Refused, if not nil, is called with the destination ("host:port") of a CONNECT that failed, and why: clients do not show that.
-	Refused func(destination, why string)
+	Refused func(destination, reason string)
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
 

@@ -342,6 +342,9 @@ func UsageOf(ctx context.Context) *Usage {
 // Harmless reports whether a field of a request holds no credentials. The name is in canonical form.
 func Harmless(name string) bool { return opening.Harmless(name) }
 
+// ReasonText says to people why a response came over one link. word is that of a Usage.
+func ReasonText(word string) string { return opening.Reason(word).Text() }
+
 // RetryAfter returns how long the server of a response asks to wait, 0 if it does not.
 func RetryAfter(h http.Header, now time.Time) time.Duration { return origin.RetryAfter(h, now) }
 

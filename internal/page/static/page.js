@@ -19,15 +19,6 @@ const duration = s => {
   return s < 6000 ? `${Math.round(s / 60)} min` : `${number.format(s / 3600)} h`;
 };
 
-// The proxy's reasons in words for the user.
-const reasons = {
-  method: 'Not a download (another method than GET)', scheme: 'Neither http nor https', body: 'The request has content',
-  upgrade: 'Asks for another protocol', expect: 'Asks for an interim response', trailers: 'Asks for trailers',
-  multi_range: 'Asks for several ranges', suffix_range: 'Asks for the last bytes of a file', bad_range: 'Asks for a range in an unknown unit',
-  range_nominated: 'Its range is valid for one connection only', auth_connection: 'Its login is valid for one connection only (NTLM, Negotiate)',
-  auth_once: 'Its login is valid for one request only (Digest, OAuth)', auth_unknown: 'Unknown kind of login',
-  signed: 'The request is signed', crowded: 'Too many other downloads are running',
-};
 const results = { ok: 'complete', client_gone: 'cancelled by the program', origin: 'server error', link: 'no link left', local: 'error on this machine' };
 const states = { up: '● up', suspect: '◐ silent', banned: '○ not used', probing: '◐ being tested', down: '○ down' };
 
@@ -159,7 +150,7 @@ function showEnded(ended) {
 function showPassed(passed) {
   const all = Object.entries(passed).sort((a, b) => b[1] - a[1]);
   at('passed-section').hidden = all.length === 0;
-  at('passed').replaceChildren(...all.map(([reason, n]) => element('tr', {}, element('td', {}, reasons[reason] ?? reason), element('td', {}, `${n}`))));
+  at('passed').replaceChildren(...all.map(([reason, n]) => element('tr', {}, element('td', {}, reason[0].toUpperCase() + reason.slice(1)), element('td', {}, `${n}`))));
 }
 
 let found = ''; // what is shown, so that screen readers do not read it again each second
