@@ -23,8 +23,8 @@ type PrivateOptions struct {
 	Users     []uint32       // user IDs; all others get 403
 	Roots     *x509.CertPool // authorities that servers are verified with; nil = the system's
 	Intercept *intercept.Interceptor
-	Carried   func(link string, bytes int64) // see proxy.Config
-	Refused   func(destination, reason string)  // see proxy.Config
+	Carried   func(link string, bytes int64)   // see proxy.Config
+	Refused   func(destination, reason string) // see proxy.Config
 }
 
 // privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.
