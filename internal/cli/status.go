@@ -151,19 +151,35 @@ func watch(ctx context.Context, c *control.Client, first control.Status, show fu
 	}
 }
 
+// shortReason is the length up to which a reason stands beside the state of a link.
+const shortReason = 20
+
 // printStatus prints s. Rates of downloads are measured since before.
 func printStatus(w io.Writer, s, before control.Status) error {
 	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
 	if s.Page != "" {
 		fmt.Fprintf(w, "in a browser: %s\n", s.Page)
 	}
+	if s.Draining {
+		fmt.Fprintln(w, "draining: it finishes what runs and accepts nothing new")
+	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LINK\tSTATE\tGOODPUT\tRTT\tBYTES\tWASTE\tTUNNELS\tBANS")
+	var below []string // what would make a column too wide
 	for _, l := range s.Links {
 		state := l.State
-		if l.Reason != "" {
+		switch {
+		case len(l.Reason) > shortReason:
+			below = append(below, fmt.Sprintf("%s is %s: %s", l.Name, l.State, l.Reason))
+		case l.Reason != "":
 			state += " (" + l.Reason + ")"
+		}
+		if u := l.Used; u != nil && u.MonthLimit > 0 {
+			below = append(below, fmt.Sprintf("%s has carried %s of %s this month", l.Name, size(u.Month), size(u.MonthLimit)))
+		}
+		if u := l.Used; u != nil && u.DayLimit > 0 {
+			below = append(below, fmt.Sprintf("%s has carried %s of %s today", l.Name, size(u.Today), size(u.DayLimit)))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Undivided, l.Bans)
 	}
@@ -172,6 +188,9 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, text := range below {
+		fmt.Fprintln(w, text)
 	}
 	if v := s.VPN; v != nil && v.Mode == config.VPNAround {
 		fmt.Fprintf(w, "downloads bypass the VPN %s (vpn = %q)\n", strings.Join(v.Interfaces, ", "), v.Mode)

@@ -42,7 +42,12 @@ func TestStatus(t *testing.T) {
 		Links: []control.Link{
 			{Name: "wlan0", State: "up", Goodput: 10e6, RTT: 0.012, Bytes: 1_500_000_000, Waste: 2000, Undivided: 8},
 			{Name: "wwan0", State: "banned", Reason: "silent", Bans: 2},
+			{
+				Name: "usb0", State: "down", Reason: "it has reached its limit for this month",
+				Used: &control.Used{Month: 3_000_000, MonthLimit: 3_000_000, Today: 1_000_000, DayLimit: 2_000_000},
+			},
 		},
+		Draining: true,
 		Transfers: []control.Transfer{{
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
 			Links:   []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
@@ -70,7 +75,9 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("code %d, %s", code, errs)
 	}
 	for _, want := range []string{
-		"tributary v9, process 77, on 127.0.0.1:8080, up 1m30s",
+		"tributary v9, process 77, on 127.0.0.1:8080, up 1m30s\ndraining: it finishes what runs and accepts nothing new\n",
+		"usb0   down             -            -      0 B      0 B    0        0\n",
+		"usb0 is down: it has reached its limit for this month\nusb0 has carried 3.0 MB of 3.0 MB this month\nusb0 has carried 1.0 MB of 2.0 MB today\n",
 		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   8        0\n",
 		"wwan0  banned (silent)  -            -      0 B      0 B    0        2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",

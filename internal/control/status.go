@@ -12,6 +12,7 @@ type Status struct {
 	Listen    string     `json:"listen"`
 	Page      string     `json:"page,omitempty"` // address of the live page
 	Started   time.Time  `json:"started"`
+	Draining  bool       `json:"draining,omitempty"` // it finishes what runs, and accepts nothing new
 	At        time.Time  `json:"at"`
 	Links     []Link     `json:"links"`
 	Transfers []Transfer `json:"transfers"`

@@ -92,8 +92,9 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	s := control.Status{
 		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
 		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
-		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
-		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
+		Draining: d.draining.Load(),
+		Budget:   control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
+		Links:    []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
 	if d.cfg.Admin != "" && d.appBridge == nil {
 		s.Page = "http://" + d.cfg.Admin + "/"

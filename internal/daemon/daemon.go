@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
@@ -41,6 +42,7 @@ const (
 
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
+	draining atomic.Bool   // it accepts no new connections
 	cfg      config.Config // as at startup
 	log      *slog.Logger
 	version  string
@@ -378,6 +380,7 @@ func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
 // drain lets running requests and tunnels end.
 func (d *Daemon) drain(servers []*http.Server) error {
+	d.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), d.drainTime)
 	defer cancel()
 	var all sync.WaitGroup
