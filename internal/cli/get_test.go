@@ -124,7 +124,7 @@ func TestGetExitCodes(t *testing.T) {
 		code int
 		want string // on stderr
 	}{
-		{"http://h/new", exitOK, "new: 0.0 kB in"},
+		{"http://h/new", exitOK, "new: 4 B in"},
 		{"--quiet http://h/quiet", exitOK, ""},
 		{"http://h/nolink", int(get.Network), "no usable link"},
 		{"http://h/404", int(get.Server), "404 Not Found"},
@@ -138,7 +138,7 @@ func TestGetExitCodes(t *testing.T) {
 		{"-i /none", exitUsage, "-i: open /none"},
 		{"-j 0 http://h/a", exitUsage, "-j 1 or more"},
 		{"--limit-rate x http://h/a", exitUsage, "20Mbit/s"},
-		{"--limit-rate 1M http://h/limited", exitOK, "limited: 0.0 kB in"},
+		{"--limit-rate 1M http://h/limited", exitOK, "limited: 8 B in"},
 		{"--checksum sha256:" + strings.Repeat("0", 64) + " http://h/sum", int(get.Mismatch), "the checksum is"},
 		{"ftp://h/", exitUsage, "only http and https"},
 		{"http://h/404 http://h/nolink http://h/third", int(get.Server), "2 of 3 downloads failed"},
@@ -260,7 +260,7 @@ func TestLines(t *testing.T) {
 		l := newLines(&console{plain: &out}, m, &scripted{})
 		time.Sleep(25 * time.Second)
 		l.close()
-		if got := out.String(); strings.Count(got, "connecting: 0.0 kB, 0.0 Mbit/s\n") != 2 {
+		if got := out.String(); strings.Count(got, "connecting: 0 B, 0.0 Mbit/s\n") != 2 {
 			t.Errorf("%q", got)
 		}
 	})

@@ -220,15 +220,23 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "%d downloads divided over the links, %d requests over one link, %d open tunnels\nmemory: %s used, %s granted of %s\n",
-		s.Ended, s.Passed, s.Tunnels, size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
+	_, err := fmt.Fprintf(w, "%s divided over the links, %s over one link, %s\nmemory: %s used, %s granted of %s\n",
+		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"), size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
 	return err
+}
+
+// count returns a number of things, such as "1 tunnel" or "2 tunnels".
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // printRelay prints the state of the relay.
 func printRelay(w io.Writer, r *control.Relay) {
 	if m := r.Multipath; m != nil {
-		fmt.Fprintf(w, "proxy %s: %d tunnels over %d subflows of MPTCP\n", r.Address, r.Tunnels, m.Subflows)
+		fmt.Fprintf(w, "proxy %s: %s over %s of MPTCP\n", r.Address, count(int64(r.Tunnels), "tunnel"), count(int64(m.Subflows), "subflow"))
 		if m.Plain > 0 {
 			fmt.Fprintf(w, "proxy %s: %d of them use one link, since the proxy or a middlebox does not support MPTCP\n", r.Address, m.Plain)
 		}
@@ -244,7 +252,7 @@ func printRelay(w io.Writer, r *control.Relay) {
 		}
 	}
 	if len(up) > 0 {
-		fmt.Fprintf(w, "relay %s: %d tunnels over %s\n", r.Address, r.Tunnels, strings.Join(up, ", "))
+		fmt.Fprintf(w, "relay %s: %s over %s\n", r.Address, count(int64(r.Tunnels), "tunnel"), strings.Join(up, ", "))
 	} else {
 		fmt.Fprintf(w, "relay %s: not connected; tunnels use one link\n", r.Address)
 	}

@@ -53,6 +53,9 @@ const longEnough = 1e6
 
 // megabytes formats a size in bytes.
 func megabytes(n int64) string {
+	if n < 1e3 {
+		return fmt.Sprintf("%d B", n)
+	}
 	if n < 1e6 {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
 	}
