@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // complete registers completions for the values of flags, for every command.
@@ -13,6 +17,9 @@ func (a *app) complete(c *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"link":      a.linkNames,
 		"scheduler": cobra.FixedCompletions(config.Schedulers(), cobra.ShellCompDirectiveNoFileComp),
+		"goal":      cobra.FixedCompletions([]string{config.GoalFastest, config.GoalFrugal, config.GoalCheapest}, cobra.ShellCompDirectiveNoFileComp),
+		"vpn":       cobra.FixedCompletions([]string{config.VPNFollow, config.VPNAround}, cobra.ShellCompDirectiveNoFileComp),
+		"spread":    cobra.FixedCompletions([]string{config.SpreadAuto, config.SpreadOff, config.SpreadAll}, cobra.ShellCompDirectiveNoFileComp),
 		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
 		"config":    cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
 		"directory": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
@@ -27,6 +34,24 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
+// commandNames completes the command of run: programs in $PATH, and then files.
+func (a *app) commandNames(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 || strings.Contains(prefix, "/") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var names []cobra.Completion
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		entries, _ := os.ReadDir(dir) // a folder that is missing has no programs
+		for _, e := range entries {
+			if info, err := os.Stat(filepath.Join(dir, e.Name())); strings.HasPrefix(e.Name(), prefix) && err == nil &&
+				info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(names, e.Name()) {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // linkNames lists the interfaces, and why Tributary uses each or not.
 func (a *app) linkNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _, err := a.candidates(config.Default())
@@ -36,7 +61,7 @@ func (a *app) linkNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Compl
 	given, _ := cmd.Flags().GetStringSlice("link")
 	var names []cobra.Completion
 	for _, c := range all {
-		if !slices.Contains(given, c.Link.Name) {
+		if !slices.Contains(given, c.Link.Name) && c.Link.Kind != link.KindLoopback {
 			names = append(names, cobra.CompletionWithDesc(c.Link.Name, c.Reason))
 		}
 	}

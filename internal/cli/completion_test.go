@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,9 +13,17 @@ import (
 )
 
 func TestCompletion(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tributary-test-program"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string][]string{
 		"serve --scheduler ":       config.Schedulers(),
 		"serve --log-level ":       {"debug", "error"},
+		"serve --goal ":            {"fastest", "cheapest"},
+		"get --vpn ":               {"follow", "around"},
+		"serve --spread ":          {"auto", "off", "all"},
+		"run tribu":                {"tributary-test-program"},
 		"serve --link ":            {"wlan0\t", "eth0\t"},
 		"get --link ":              {"wlan0\t"},
 		"config ":                  {"check\t", "show\t"},
@@ -24,9 +34,9 @@ func TestCompletion(t *testing.T) {
 			words := strings.Split(args, " ")
 			var b bytes.Buffer
 			a := &app{
-				rawStdout: &b, rawStderr: io.Discard, getenv: func(string) string { return "" },
+				rawStdout: &b, rawStderr: io.Discard, getenv: func(name string) string { return map[string]string{"PATH": dir}[name] },
 				candidates: func(config.Config) ([]link.Candidate, *link.Resolver, error) {
-					return []link.Candidate{{Link: link.Link{Name: "wlan0"}, Reason: "up"}, {Link: link.Link{Name: "eth0"}, Reason: "up"}}, nil, nil
+					return []link.Candidate{{Link: link.Link{Name: "wlan0"}, Reason: "up"}, {Link: link.Link{Name: "eth0"}, Reason: "up"}, {Link: link.Link{Name: "lo", Kind: link.KindLoopback}}}, nil, nil
 				},
 			}
 			a.run(t.Context(), append([]string{"__complete"}, words...))
@@ -35,6 +45,9 @@ func TestCompletion(t *testing.T) {
 				if !strings.Contains("\n"+out, "\n"+w) {
 					t.Errorf("%q is missing in\n%s", w, out)
 				}
+			}
+			if strings.Contains("\n"+out, "\nlo\t") {
+				t.Errorf("loopback is offered:\n%s", out)
 			}
 			if strings.Contains(args, "wlan0") && strings.Contains(out, "wlan0") {
 				t.Errorf("a link is offered twice:\n%s", out)

@@ -72,6 +72,7 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 		},
 	}
 	c.Flags().SetInterspersed(false)
+	c.ValidArgsFunction = a.commandNames
 	c.Flags().StringSliceVar(&flags.except, "except", nil, "leave connections to this `HOST` and its subdomains encrypted, over one link; repeatable")
 	c.Flags().BoolVar(&flags.store, "store", false, "let COMMAND see the authority in the system's store, too: for programs that read no variable; sudo does not work then")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "decrypt only connections to this `HOST` and its subdomains; repeatable")
