@@ -232,13 +232,15 @@ func (a *app) check(ctx context.Context, urls []string) error {
 		return fmt.Errorf("nothing was changed: the gateway does not respond: %w", err)
 	}
 	defer resp.Body.Close()
-	// A server may want credentials that only the program has.
-	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
-	if resp.StatusCode >= http.StatusBadRequest && !wants || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
+	if resp.StatusCode >= http.StatusInternalServerError || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	_, err = fmt.Fprintf(a.stdout, "test download through the gateway: %s\n", resp.Status)
+	doubt := ""
+	if resp.StatusCode == http.StatusNotFound { // some servers lack what most have there
+		doubt = ": if the program finds nothing either, check the upstream's URL, and undo this with --undo"
+	}
+	_, err = fmt.Fprintf(a.stdout, "test download through the gateway: %s%s\n", resp.Status, doubt)
 	return err
 }
 
