@@ -236,11 +236,11 @@ func (a *app) check(ctx context.Context, urls []string) error {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	doubt := ""
+	advice := ""
 	if resp.StatusCode == http.StatusNotFound { // some servers lack what most have there
-		doubt = ": if the program finds nothing either, check the upstream's URL, and undo this with --undo"
+		advice = ": if the program finds nothing either, check the upstream's URL, and undo this with --undo"
 	}
-	_, err = fmt.Fprintf(a.stdout, "test download through the gateway: %s%s\n", resp.Status, doubt)
+	_, err = fmt.Fprintf(a.stdout, "test download through the gateway: %s%s\n", resp.Status, advice)
 	return err
 }
 
