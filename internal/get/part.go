@@ -392,7 +392,7 @@ func (p *part) complete() (sum string, err error) {
 // size is -1 if unknown.
 func (p *part) room(size int64) error {
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(p.f.Fd()), &fs); err != nil {
+	if err := unix.Fstatfs(int(p.f.Fd()), &fs); err != nil || fs.Blocks == 0 { // some network file systems do not tell
 		return nil
 	}
 	free := int64(min(uint64(fs.Bavail)*uint64(fs.Bsize), math.MaxInt64))
