@@ -135,7 +135,22 @@ func (p *Pins) host(s string) string {
 func (p *Pins) knows(host string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.Pins) > 0 || len(p.Closed[p.host(host)]) > 0
+	if len(p.Pins[p.host(host)])+len(p.Closed[p.host(host)]) > 0 {
+		return true
+	}
+	for _, programs := range p.Pins {
+		for _, until := range programs {
+			if lately(until, time.Now()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lately reports whether a rejection that is forgotten at a time, in Unix seconds, counts for all hosts.
+func lately(until int64, now time.Time) bool {
+	return now.Before(time.Unix(until, 0).Add(pinsAll - pinLife))
 }
 
 // pinned returns the reason why connections of program to host are not opened, "" if there is none.
@@ -156,7 +171,7 @@ func (p *Pins) pinned(program, host string) Reason {
 		return ""
 	}
 	for _, programs := range p.Pins {
-		if until, ok := programs[by]; ok && now.Before(time.Unix(until, 0).Add(pinsAll-pinLife)) {
+		if until, ok := programs[by]; ok && lately(until, now) {
 			return Rejected
 		}
 	}
