@@ -36,8 +36,8 @@ type tunnel struct {
 
 // ended reports that one direction of a tunnel is over.
 type ended struct {
-	dst io.Closer
-	err error // nil = the source sends no more
+	dst, src io.ReadWriteCloser
+	err      error // nil = the source sends no more
 }
 
 // run copies until both directions are over and returns why the tunnel ended. early and answer hold the bytes that the client and
@@ -60,7 +60,7 @@ func (t *tunnel) run(client io.ReadWriteCloser, early, answer []byte, buffers *s
 			running--
 			switch {
 			case reason != "": // closed already, this is the echo
-			case e.err != nil:
+			case e.err != nil, running > 0 && wasReset(e.src):
 				reason = "broken"
 				abort()
 			case running > 0:
@@ -102,7 +102,7 @@ func (t *tunnel) run(client io.ReadWriteCloser, early, answer []byte, buffers *s
 // when it stops: look makes it stop for a moment.
 func (t *tunnel) copy(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool, over chan<- ended) {
 	err := t.copyAll(dst, src, early, buffers)
-	over <- ended{dst, err}
+	over <- ended{dst, src, err}
 }
 
 func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool) error {
@@ -145,6 +145,12 @@ func tcpOf(c io.ReadWriteCloser) (*net.TCPConn, bool) {
 	}
 	tcp, ok := c.(*net.TCPConn)
 	return tcp, ok
+}
+
+// wasReset reports whether a connection whose other direction still runs was reset, although its end looked regular.
+func wasReset(c io.ReadWriteCloser) bool {
+	tcp, ok := tcpOf(c)
+	return ok && cutoff.WasReset(tcp)
 }
 
 // counter counts written bytes.
