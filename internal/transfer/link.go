@@ -264,7 +264,7 @@ func (m *Machine) silence(now time.Time) {
 			l.delay = 0 // queues drain
 			continue
 		}
-		keep := now.Sub(since) < m.toleratedOver(now, int8(i))
+		keep := now.Sub(since) < giveUpAfter || now.Sub(since) < m.toleratedOver(now, int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:

@@ -243,14 +243,22 @@ func (m *Machine) precious(now time.Time, c *conn) bool {
 	if !a.hasHead || !a.reserved {
 		return a.hasHead && a.id == m.kept.id
 	}
-	return slices.ContainsFunc(m.links, func(l link) bool { return l.refused || now.Before(l.resting) })
+	for i := range m.links {
+		if l := &m.links[i]; l.refused || now.Before(l.resting) {
+			return true
+		}
+	}
+	return false
 }
 
 // irreplaceable reports whether c carries such a response while no link may be asked for the same bytes.
 func (m *Machine) irreplaceable(now time.Time, c *conn) bool {
-	return m.precious(now, c) && !slices.ContainsFunc(m.links, func(l link) bool {
-		return l.mayServe() && !l.withheld && l.state != health.Down && !now.Before(l.resting)
-	})
+	for i := range m.links {
+		if l := &m.links[i]; l.mayServe() && !l.withheld && l.state != health.Down && !now.Before(l.resting) {
+			return false
+		}
+	}
+	return m.precious(now, c)
 }
 
 // refusing reports whether an outcome shows that the origin does not answer requests, though it may serve the object.
