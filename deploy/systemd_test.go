@@ -195,7 +195,7 @@ func TestOptionalSockets(t *testing.T) {
 	}
 }
 
-// TestUnitsGiveUp: what only a person can mend does not restart for ever, and does not leave clients waiting.
+// TestUnitsGiveUp: what only a person can repair does not restart for ever, and does not leave clients waiting.
 func TestUnitsGiveUp(t *testing.T) {
 	for unit := range units {
 		if got := directive(t, unit, "RestartPreventExitStatus"); !strings.HasPrefix(got, "2 3 4") { // as in internal/cli

@@ -17,7 +17,7 @@ import (
 
 const (
 	pinLife     = 24 * time.Hour // after this time a program is tried again: it may trust the Authority by then
-	pinsAll     = time.Hour      // for so long, a program that rejected a certificate of one host is not tried with another
+	pinsAll     = time.Hour      // a program that rejected a certificate of one host is not tried with another for this long
 	closedLife  = 10 * time.Minute
 	maxClosed   = 2 // connections without a request before a program gets tunnels to a host
 	maxPins     = 512

@@ -384,8 +384,10 @@ func TestR215Closed(t *testing.T) {
 		defer nc.Close()
 		return o.issuedByUs(nc)
 	}
-	if !leaves() || !leaves() {
-		t.Error("a tunnel at once")
+	for range 2 {
+		if !leaves() {
+			t.Error("a tunnel at once")
+		}
 	}
 	for leaves() { // the proxy sees the end of a connection a moment later
 	}
@@ -415,7 +417,7 @@ func TestR212OtherProtocol(t *testing.T) {
 			if err := talk(nc); err != nil {
 				t.Fatal(err)
 			}
-			if b, err := io.ReadAll(nc); len(b) > 0 { // not an answer to something that was no request
+			if b, err := io.ReadAll(nc); len(b) > 0 { // the other protocol must not see an HTTP response
 				t.Errorf("%q, %v", b, err)
 			}
 			if nc := o.must(o.pinning()); o.issuedByUs(nc) {

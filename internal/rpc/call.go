@@ -217,7 +217,8 @@ func (m *message) multicall(params args) (result any, f *failure) {
 		}
 		var params args
 		var f *failure
-		if err := json.Unmarshal(text, &c); err == nil {
+		err := json.Unmarshal(text, &c)
+		if err == nil {
 			params, err = arguments(c.Params)
 		}
 		switch {

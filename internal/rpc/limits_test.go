@@ -177,3 +177,14 @@ func testStrangersLeave(t *testing.T) {
 	leave()
 	time.Sleep(2 * shortTime)
 }
+
+// TestMalformedMulticall: a nested call that is not a struct, or whose parameters are not a list, is not carried out.
+func TestMalformedMulticall(t *testing.T) {
+	s := NewServer(Config{Token: secret, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	for _, nested := range []string{`7`, `"x"`, `{"methodName":"system.listMethods","params":{}}`} {
+		answer, _, _ := s.answer([]byte(`{"jsonrpc":"2.0","id":1,"method":"system.multicall","params":[[`+nested+`]]}`), extension)
+		if text := string(encode(answer)); !strings.Contains(text, "system.multicall expected struct.") {
+			t.Errorf("%s: %s", nested, text)
+		}
+	}
+}
