@@ -15,7 +15,9 @@ import (
 func (r *run) attemptEnded(e event) {
 	if f := e.attempt; f != nil {
 		name := r.link(f.link).name
-		r.opening.Ended(name, e.Outcome)
+		if r.opening.Ended(name, e.Outcome) {
+			r.e.refused(r.origin)
+		}
 		r.e.observe(Event{
 			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Outcome.String(),
 			Took: time.Since(f.sent),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/fault"
@@ -77,4 +78,44 @@ func TestForbiddenDestinations(t *testing.T) {
 		}
 		well(t, e)
 	})
+}
+
+// observer makes a function an Observer.
+type observer func(Event)
+
+func (o observer) Observe(e Event) { o(e) }
+
+// TestRefusalsAtOnce: a GET that starts while another one runs knows that the origin refused a request of that one.
+func TestRefusalsAtOnce(t *testing.T) {
+	for outcome, want := range map[fault.Outcome]bool{fault.Unwanted: true, fault.Busy: true, fault.Reset: false} {
+		t.Run("R252 "+outcome.String(), func(t *testing.T) {
+			var once, failed atomic.Bool
+			e := newFakeEngine(t, &fakeOrigin{size: 3 * mib, onNext: func(a RangeRequest, r *RangeResponse) (*RangeResponse, error) {
+				if a.Want != nil && once.CompareAndSwap(false, true) {
+					return nil, &AttemptError{Op: "head", Outcome: outcome, Err: errors.New("no further request")}
+				}
+				return r, nil
+			}})
+			e.SetLinks([]link.Link{{Name: "a"}})
+			e.cfg.Observers = []Observer{observer(func(ev Event) {
+				if ev.Kind == EventAttemptEnded && ev.Reason == outcome.String() {
+					failed.Store(true)
+					req := &Request{Target: fakeRequest(true).Target}
+					if m := e.recall(originOf(req.Target), req, e.fleet.links()); m.Refuses != want {
+						t.Errorf("another GET begins with %+v", m)
+					}
+				}
+			})}
+			resp, err := e.Get(t.Context(), fakeRequest(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body) // which fails with the only link
+			resp.Body.Close()
+			if !failed.Load() {
+				t.Error("no attempt failed")
+			}
+			nothingHeld(t, e)
+		})
+	}
 }

@@ -124,13 +124,18 @@ func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 		e.history.SetWhole(now, o, p)
 		e.add(func(r *estimate.Record) { r.SetWhole(now, o, p) })
 	}
-	if n.Refused {
-		e.history.SetRefuses(now, o)
-	}
 	for i, network := range r.networks {
 		if l := all[i]; slices.Contains(n.Excluded, l.Name) && networkOf(l) == network {
 			e.history.SetExcluded(now, network, o)
 			e.add(func(r *estimate.Record) { r.SetExcluded(now, network, o) })
 		}
 	}
+}
+
+// refused records at once that an origin refused a later request for an object that it served: the next GET may start with the
+// client's last byte, before this one is remembered.
+func (e *Engine) refused(o estimate.Origin) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.history.SetRefuses(time.Now(), o)
 }

@@ -387,7 +387,9 @@ func (r *run) take(e event) time.Time {
 	case e.response != nil:
 		return r.firstResponse(e)
 	case e.Kind == transfer.HeadReceived: // checked against the requested range
-		r.opening.Served()
+		if f := r.attempts[e.Attempt]; f != nil {
+			r.opening.Served(r.link(f.link).name)
+		}
 	case e.Kind == transfer.Read:
 		return r.read(e)
 	case e.Kind == transfer.Ended:

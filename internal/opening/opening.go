@@ -35,7 +35,6 @@ type Notes struct {
 	Large    bool     // the object was worth several links
 	Whole    bool     // the next GET of this object should ask for all of it
 	Excluded []string // links with a refused response after another link's response was good
-	Refused  bool     // a later request was refused over the link that had served the first one
 }
 
 // Do says how to use a first response.
@@ -77,12 +76,11 @@ type Opening struct {
 	ifRange  string              // the client's own If-Range, only on the first request (R80)
 	barred   map[string]bool     // links that are a last resort
 	version  *Identity           // nil before the first Join
-	carrier  string              // link whose response determined the version
+	served   []string            // links over which the version was served; the first one's response determined it
 	ignored  bool                // a range request was answered with the whole object
-	served   bool                // a range request was answered with a range
+	ranges   bool                // a range request was answered with a range
 	disjoint bool                // the transfer failed midway because the responses are inconsistent
 	excluded []string            // see Notes
-	refused  bool                // see Notes
 }
 
 // conditions lists the fields that make a request conditional (RFC 9110 section 13.1), except If-Range.
@@ -172,6 +170,7 @@ func (o *Opening) Content() segment.Range {
 func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	if o.version != nil { // another one was faster
 		if !h.Mismatch && h.ID == *o.version {
+			o.serves(link)
 			return Verdict{Do: Join}
 		}
 		return Verdict{Do: Drop, Outcome: fault.Changed}
@@ -188,7 +187,7 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 		return Verdict{Do: Stream, Reason: reason}
 	}
 	id := h.ID
-	o.version, o.carrier = &id, link
+	o.version, o.served = &id, []string{link}
 	return Verdict{Do: Join, ClientsHead: true}
 }
 
@@ -242,25 +241,37 @@ func (o *Opening) note(h Head) {
 	switch {
 	case o.asked && o.ifRange != "": // a 200 may be another version
 	case h.Status == statusPartial:
-		o.served = true
+		o.ranges = true
 	case h.Status == statusOK && (o.plan.Initial > 0 || o.repeated || h.Unfit == HTTP10 || servesNone(h.Fields)):
 		o.ignored = true
 	}
 }
 
-// Served records that a later request got its range.
-func (o *Opening) Served() { o.served = true }
+// Served records that a later request over a link got its range.
+func (o *Opening) Served(link string) {
+	o.ranges = true
+	o.serves(link)
+}
 
-// Ended records how an attempt over a link ended.
-func (o *Opening) Ended(link string, outcome fault.Outcome) {
+func (o *Opening) serves(link string) {
+	if !slices.Contains(o.served, link) {
+		o.served = append(o.served, link)
+	}
+}
+
+// Ended records how an attempt over a link ended. It reports whether the origin refused a request over a link that it had served:
+// the link is not to blame then, and the origin may refuse later requests for other objects too.
+func (o *Opening) Ended(link string, outcome fault.Outcome) (refused bool) {
+	i := slices.Index(o.served, link)
 	switch {
 	case outcome == fault.NoRange:
 		o.ignored = true
-	case (outcome == fault.Unwanted || outcome == fault.Busy) && o.version != nil && link == o.carrier:
-		o.refused = true
-	case (outcome == fault.Unwanted || outcome == fault.Differs) && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
+	case i >= 0 && (outcome == fault.Unwanted || outcome == fault.Busy):
+		return true
+	case o.version != nil && (i < 0 && outcome == fault.Unwanted || i != 0 && outcome == fault.Differs) && !slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
+	return false
 }
 
 // Lost records that no remaining link serves the version that joined. seen is whether the client has its head. If not, and the
@@ -283,9 +294,8 @@ func (o *Opening) Again() bool { return o.again }
 func (o *Opening) Remember() Notes {
 	return Notes{
 		Large:    o.version != nil,
-		Whole:    o.ignored && !o.served && !o.memory.Whole || o.disjoint,
+		Whole:    o.ignored && !o.ranges && !o.memory.Whole || o.disjoint,
 		Excluded: o.excluded,
-		Refused:  o.refused,
 	}
 }
 

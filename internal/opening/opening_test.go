@@ -82,10 +82,16 @@ func lost(outcome fault.Outcome, seen bool, again bool) step {
 }
 
 func ended(link string, outcome fault.Outcome) step {
-	return step{"ended", func(o *Opening) string { o.Ended(link, outcome); return "" }, ""}
+	return step{"ended", func(o *Opening) string { return fmt.Sprint(o.Ended(link, outcome)) }, "false"}
 }
 
-func served() step { return step{"served", func(o *Opening) string { o.Served(); return "" }, ""} }
+func refused(link string, outcome fault.Outcome) step {
+	return step{"refused", func(o *Opening) string { return fmt.Sprint(o.Ended(link, outcome)) }, "true"}
+}
+
+func served(link string) step {
+	return step{"served", func(o *Opening) string { o.Served(link); return "" }, ""}
+}
 
 func remembers(want Notes) step {
 	return step{"remember", func(o *Opening) string { return fmt.Sprintf("%+v", o.Remember()) }, fmt.Sprintf("%+v", want)}
@@ -186,7 +192,7 @@ func TestOpening(t *testing.T) {
 		{"R137 a small origin", asking(true), []step{after(Memory{Small: true}, "65536 bytes from 0")}},
 		{"R137 200 to our range", asking(true), []step{asks(ranged), answer(all, "first join"), remembers(Notes{Large: true, Whole: true})}},
 		{"R137 200 to our range, but another node serves ranges", asking(true), []step{
-			asks(ranged), answer(all, "first join"), served(), ended("b", fault.NoRange), remembers(Notes{Large: true}),
+			asks(ranged), answer(all, "first join"), served("b"), ended("b", fault.NoRange), remembers(Notes{Large: true}),
 		}},
 		{"R137 the other nodes ignore ranges", asking(false), []step{
 			asks(ownWarm), answer(all, "first join"), ended("b", fault.NoRange), remembers(Notes{Large: true, Whole: true}),
@@ -203,8 +209,22 @@ func TestOpening(t *testing.T) {
 			asks("65536 bytes from 9, warm"), answer(all, "stream: no_ranges"), remembers(Notes{}),
 		}},
 		{"R118 a link that is refused what another one got", asking(true), []step{
-			asks(ranged), ended("b", fault.Unwanted), answer(first, "first join"), ended("a", fault.Unwanted), ended("b", fault.Unwanted),
-			ended("b", fault.Unwanted), ended("c", fault.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}, Refused: true}),
+			asks(ranged), ended("b", fault.Unwanted), answer(first, "first join"), refused("a", fault.Unwanted), ended("b", fault.Unwanted),
+			ended("b", fault.Unwanted), ended("c", fault.Changed), served("a"), remembers(Notes{Large: true, Excluded: []string{"b"}}),
+		}},
+		{"R252 a link that is refused after it was served", asking(true), []step{
+			asks(ranged), answer(first, "first join"), served("b"), refused("b", fault.Unwanted), refused("b", fault.Busy),
+			remembers(Notes{Large: true}),
+		}},
+		{"R252 a link that is refused after a copy of the first request", asking(true), []step{
+			asks(ranged), answer(first, "first join"), answerToCopy(first, "join"), refused("b", fault.Unwanted), remembers(Notes{Large: true}),
+		}},
+		{"R252 a busy origin did not refuse what it served", asking(true), []step{
+			asks(ranged), answer(first, "first join"), ended("b", fault.Busy), remembers(Notes{Large: true}),
+		}},
+		{"a link whose bytes differ after it was served", asking(true), []step{
+			asks(ranged), answer(first, "first join"), served("b"), ended("a", fault.Differs), ended("b", fault.Differs),
+			remembers(Notes{Large: true, Excluded: []string{"b"}}),
 		}},
 
 		// The version that joined is lost.
