@@ -220,6 +220,16 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		}
 		fmt.Fprintln(w)
 	}
+	if len(s.Finished) > 0 {
+		fmt.Fprintln(t, "FINISHED\tDELIVERED\tIN\tBY LINK\tRESULT")
+		for _, f := range s.Finished {
+			fmt.Fprintf(t, "%s\t%s\t%.1f s\t%s\t%s\n", f.At.Local().Format(time.TimeOnly), size(f.Bytes), f.Seconds, byLink(f.Links), results[f.Result])
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
 	_, err := fmt.Fprintf(w, "%s divided over the links, %s over one link, %s\nmemory: %s used, %s granted of %s\n",
 		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"), size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
 	return err
@@ -246,7 +256,7 @@ func printRelay(w io.Writer, r *control.Relay) {
 	for _, l := range r.Lanes {
 		switch {
 		case l.Up:
-			up = append(up, l.Link+" "+roundTrip(l.RTT))
+			up = append(up, fmt.Sprintf("%s %s (%s)", l.Link, roundTrip(l.RTT), size(l.Bytes)))
 		case l.Failure != "":
 			down = append(down, l.Link+": "+l.Failure)
 		}
@@ -259,9 +269,18 @@ func printRelay(w io.Writer, r *control.Relay) {
 	if r.Refusal != "" {
 		fmt.Fprintf(w, "relay %s: refuses new tunnels, which use one link: %s\n", r.Address, r.Refusal)
 	}
+	if r.Failed > 0 {
+		fmt.Fprintf(w, "relay %s: did not carry %s, which used one link; the last one: %s\n", r.Address, count(r.Failed, "tunnel"), r.Failure)
+	}
 	for _, l := range down {
 		fmt.Fprintf(w, "relay %s: no connection over %s\n", r.Address, l)
 	}
+}
+
+// results maps the result of a download to words.
+var results = map[string]string{
+	"ok": "complete", "client_gone": "cancelled by the program", "origin": "server error",
+	"link": "no link left", "local": "error on this machine",
 }
 
 // spared maps each reason for which a goal leaves out a link to its explanation.

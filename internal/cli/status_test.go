@@ -53,9 +53,13 @@ func TestStatus(t *testing.T) {
 			Links:   []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
 			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
 		}},
+		Finished: []control.Finished{
+			{Result: "ok", At: time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local), Seconds: 2.5, Bytes: 40e6, Links: []control.LinkShare{{Link: "wlan0", Bytes: 30e6}, {Link: "wwan0", Bytes: 10e6}}},
+			{Result: "origin", At: time.Date(2026, 11, 27, 8, 0, 0, 0, time.Local), Links: []control.LinkShare{}},
+		},
 		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
-		Relay: &control.Relay{Address: "relay.example:443", Tunnels: 3, Lanes: []control.Lane{
-			{Link: "usb0", Failure: "connection refused"}, {Link: "wlan0", Up: true, RTT: 0.02}, {Link: "wwan0", Up: true, RTT: 0.045},
+		Relay: &control.Relay{Address: "relay.example:443", Tunnels: 3, Failed: 2, Failure: "the relay does not find this name", Lanes: []control.Lane{
+			{Link: "usb0", Failure: "connection refused"}, {Link: "wlan0", Up: true, RTT: 0.02, Bytes: 12e6}, {Link: "wwan0", Up: true, RTT: 0.045, Bytes: 7e6},
 		}},
 	}
 	dir := t.TempDir()
@@ -83,7 +87,8 @@ func TestStatus(t *testing.T) {
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
 		"download 4 does not use wwan0 at the moment: too slow: the other links would wait for it (slow = \"off\" uses it anyway)\n",
 		"download 4 does not use usb0 at the moment: it does not add speed; it seems to share a channel or line with another link\n",
-		"relay relay.example:443: 3 tunnels over wlan0 20 ms, wwan0 45 ms\nrelay relay.example:443: no connection over usb0: connection refused\n",
+		"relay relay.example:443: 3 tunnels over wlan0 20 ms (12.0 MB), wwan0 45 ms (7.0 MB)\nrelay relay.example:443: did not carry 2 tunnels, which used one link; the last one: the relay does not find this name\nrelay relay.example:443: no connection over usb0: connection refused\n",
+		"09:00:00  40.0 MB    2.5 s  wlan0 75%, wwan0 25%  complete\n08:00:00  0 B        0.0 s  -                     server error\n",
 		"5 downloads divided over the links, 7 requests over one link, 3 open tunnels",
 	} {
 		if !strings.Contains(out, want) {

@@ -24,6 +24,16 @@ type Status struct {
 	Accounts  []Account  `json:"accounts,omitempty"` // those with a data limit
 	VPN       *VPN       `json:"vpn,omitempty"`      // nil = no VPN carries the system's traffic
 	Relay     *Relay     `json:"relay,omitempty"`    // nil = no relay is used
+	Finished  []Finished `json:"finished,omitempty"` // downloads that ended last, the latest first; they have no names here
+}
+
+// Finished is a download that was divided over the links and has ended.
+type Finished struct {
+	Result  string      `json:"result"` // "ok", "client_gone", or what is to blame: "link", "origin", "path" or "local"
+	At      time.Time   `json:"at"`
+	Seconds float64     `json:"seconds"`
+	Bytes   int64       `json:"bytes"` // bytes delivered to its client
+	Links   []LinkShare `json:"links"`
 }
 
 // Relay is the server that carries tunnels over all links.
@@ -32,6 +42,8 @@ type Relay struct {
 	Address string `json:"address"`
 	Lanes   []Lane `json:"lanes"` // one for each link that may have one
 	Tunnels int    `json:"tunnels"`
+	Failed  int64  `json:"failed"`            // tunnels that it did not carry since the start; they use one link
+	Failure string `json:"failure,omitempty"` // reason of the last of them
 	// Multipath is set if the server is a proxy reached by MPTCP, which has no lanes.
 	Multipath *Multipath `json:"mptcp,omitempty"`
 }
@@ -46,6 +58,7 @@ type Multipath struct {
 type Lane struct {
 	Link    string  `json:"link"`
 	Up      bool    `json:"up"`
+	Bytes   int64   `json:"bytes"` // carried since the start, both directions; counted in Link.Bytes too
 	RTT     float64 `json:"rtt_seconds,omitempty"`
 	Failure string  `json:"failure,omitempty"`
 	Code    string  `json:"code,omitempty"` // of the failure, for programs; see relay.Code
@@ -76,12 +89,12 @@ type Link struct {
 	Name    string  `json:"name"`
 	State   string  `json:"state"` // up, suspect, banned, probing, down
 	Reason  string  `json:"reason,omitempty"`
-	Goodput float64 `json:"goodput_bytes_per_second"` // includes tunnels and undivided requests, in both directions
+	Goodput float64 `json:"goodput_bytes_per_second"` // includes tunnels, undivided requests and lanes to a relay, in both directions
 	RTT     float64 `json:"rtt_seconds"`
 	Bytes   int64   `json:"bytes"` // counted like Goodput
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
-	// Undivided is the number of open tunnels and undivided requests, and UndividedBytes is their traffic.
+	// Undivided is the number of open tunnels and undivided requests, and UndividedBytes is their traffic and that of lanes.
 	Undivided      int   `json:"undivided"`
 	UndividedBytes int64 `json:"undivided_bytes"`
 	// RadioJoules is the energy that the link's radio used for downloads according to the model, and RadioState is its current

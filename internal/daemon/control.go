@@ -60,12 +60,17 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 	return l, err
 }
 
+// shownFinished is how many finished downloads the control socket reports.
+const shownFinished = 5
+
 // controlHandler returns the handler for the control socket.
 func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // an error means that the client is gone
+		s := d.status(listen, began)
+		s.Finished = d.live.Latest(shownFinished)
+		_ = json.NewEncoder(w).Encode(s) // an error means that the client is gone
 	})
 	if gatewayLn != nil {
 		g := gatewayControl{d.gateway.Hosts, gatewayLn.Addr()}
@@ -109,12 +114,14 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	}
 	s.Links = d.withSpent(s.Links)
 	if r, ok := d.out.Relay(); ok {
-		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Refusal: r.Refusal, Lanes: []control.Lane{}}
+		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Refusal: r.Refusal, Failed: r.Failed, Failure: r.Failure, Lanes: []control.Lane{}}
 		if m := r.Multipath; m != nil {
 			s.Relay.Multipath = &control.Multipath{Subflows: m.Subflows, Plain: m.Plain}
 		}
 		for _, l := range r.Lanes {
-			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{Link: l.Link, Up: l.Up, RTT: l.RTT.Seconds(), Failure: l.Failure, Code: string(l.Code)})
+			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{
+				Link: l.Link, Up: l.Up, Bytes: l.Bytes, RTT: l.RTT.Seconds(), Failure: l.Failure, Code: string(l.Code),
+			})
 		}
 	}
 	balances := d.out.Balances()

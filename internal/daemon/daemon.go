@@ -29,6 +29,7 @@ import (
 	"github.com/tributary-http/tributary/internal/page"
 	"github.com/tributary-http/tributary/internal/peer"
 	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/statefile"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -112,7 +113,8 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 func (d *Daemon) build(version string, c transport.Config) error {
 	d.version = version
 	// Metrics read the transport's status, and the transport reports its events to metrics.
-	d.metrics = metrics.New(version, func() engine.Status { return d.out.Status() })
+	d.metrics = metrics.New(version,
+		func() engine.Status { return d.out.Status() }, func() (relay.Status, bool) { return d.out.Relay() })
 	c.Settings, c.Log = d.cfg, d.log
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
 	c.Observers = []engine.Observer{d.metrics, &d.counters}
@@ -123,7 +125,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 			d.proxy.Withdraw(names)
 			signal(d.appBridge.consents)
 		}
-	case d.private == nil && d.cfg.Admin != "":
+	case d.private == nil:
 		c.Observers = append(c.Observers, d.live)
 		c.Undivided = func(int, int) { d.live.Wake() }
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/relay"
 )
 
 // Metrics counts events and serves the result. It has its own registry.
@@ -32,8 +33,9 @@ type Metrics struct {
 
 var _ engine.Observer = (*Metrics)(nil)
 
-// New returns metrics that call status at every scrape and every health check, from any goroutine.
-func New(version string, status func() engine.Status) *Metrics {
+// New returns metrics that call status at every scrape and every health check, and lanes at every scrape, from any goroutine.
+// lanes returns the state of the client of a relay, false if none is used.
+func New(version string, status func() engine.Status, lanes func() (relay.Status, bool)) *Metrics {
 	r := prometheus.NewRegistry()
 	m := &Metrics{
 		registry: r,
@@ -63,7 +65,7 @@ func New(version string, status func() engine.Status) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	r.MustRegister(m.delivered, m.duration, build, statusCollector(status),
+	r.MustRegister(m.delivered, m.duration, build, statusCollector(status), laneCollector(lanes),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

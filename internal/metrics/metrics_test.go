@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/relay"
 )
 
 // scrape returns the text that Prometheus would get.
@@ -22,6 +23,8 @@ func scrape(t *testing.T, m *Metrics) string {
 	}
 	return w.Body.String()
 }
+
+func noRelay() (relay.Status, bool) { return relay.Status{}, false }
 
 func status(links ...engine.LinkStatus) func() engine.Status {
 	return func() engine.Status {
@@ -40,7 +43,11 @@ func TestMetrics(t *testing.T) {
 	m := New("v1.2.3", status(
 		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1e6, RTT: 25 * time.Millisecond, Undivided: 3, UndividedBytes: 7000, UndividedRate: 500},
 		engine.LinkStatus{Name: "wwan0", State: "banned", Bans: 2},
-	))
+	), func() (relay.Status, bool) {
+		return relay.Status{Streams: 4, Failed: 2, Refusal: "its month is used up", Lanes: []relay.LaneStatus{
+			{Link: "wlan0", Up: true, RTT: 30 * time.Millisecond, Bytes: 5000}, {Link: "wwan0"},
+		}}, true
+	})
 	for _, e := range []engine.Event{
 		{Kind: engine.EventTransferStarted},
 		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 1000, Waste: 10},
@@ -75,6 +82,13 @@ func TestMetrics(t *testing.T) {
 		`tributary_link_goodput_bytes_per_second{link="wlan0"} 1e+06`,
 		`tributary_link_rtt_seconds{link="wlan0"} 0.025`,
 		`tributary_link_bans_total{link="wwan0"} 2`,
+		`tributary_lane_up{link="wlan0"} 1`,
+		`tributary_lane_up{link="wwan0"} 0`,
+		`tributary_lane_rtt_seconds{link="wlan0"} 0.03`,
+		`tributary_lane_bytes_total{link="wlan0"} 5000`,
+		`tributary_lane_tunnels 4`,
+		`tributary_lane_refused 1`,
+		`tributary_lane_tunnels_refused_total 2`,
 		`tributary_link_undivided_open{link="wlan0"} 3`,
 		`tributary_link_undivided_bytes_total{link="wlan0"} 7000`,
 		`tributary_link_undivided_bytes_per_second{link="wlan0"} 500`,
@@ -96,7 +110,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestObserveDoesNotAllocate(t *testing.T) {
-	m := New("", status())
+	m := New("", status(), noRelay)
 	events := []engine.Event{
 		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 16 << 10, Waste: 1},
 		{Kind: engine.EventDecision, Link: "wlan0", Reason: "head"},
@@ -114,7 +128,7 @@ func TestObserveDoesNotAllocate(t *testing.T) {
 }
 
 func TestObserveConcurrently(t *testing.T) {
-	m := New("", status())
+	m := New("", status(), noRelay)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
@@ -131,7 +145,7 @@ func TestObserveConcurrently(t *testing.T) {
 }
 
 func TestSeriesAreBounded(t *testing.T) {
-	m := New("", status())
+	m := New("", status(), noRelay)
 	const events = maxSeries + 100
 	for i := range events {
 		m.Observe(engine.Event{Kind: engine.EventPassedThrough, Reason: fmt.Sprintf("reason%d", i)})
@@ -147,7 +161,7 @@ func TestSeriesAreBounded(t *testing.T) {
 }
 
 func TestLabelsOfAnyBytes(t *testing.T) {
-	m := New("", status(engine.LinkStatus{Name: "w\xff", State: "up"}))
+	m := New("", status(engine.LinkStatus{Name: "w\xff", State: "up"}), noRelay)
 	m.Observe(engine.Event{Kind: engine.EventReceived, Link: "w\xff", Bytes: 1})
 	if body := scrape(t, m); !strings.Contains(body, `received_bytes_total{link="w?"} 1`) {
 		t.Error(body)

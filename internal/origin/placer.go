@@ -39,6 +39,9 @@ type Placer struct {
 	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, then nil when there are
 	// none left. It must neither block nor call the Placer.
 	Overdue func(name string, of []engine.Overdue)
+	// Relay, if not nil, returns how many bytes the lanes to a relay have carried, by name of the link, and the number of tunnels
+	// through it. It must not call the Placer.
+	Relay func() (carried map[string]int64, tunnels int)
 
 	wake chan struct{}
 
@@ -49,6 +52,7 @@ type Placer struct {
 	late    map[string][]engine.Overdue // as last passed to Overdue, by name of the link
 	alert   bool                        // a connection needs another look soon
 	watched time.Time                   // when the connections were last looked at
+	tunnels int                         // through a relay, as last measured
 }
 
 // NewPlacer returns a Placer without connections.
@@ -135,15 +139,20 @@ func (p *Placer) place(f spread.Flow, addr string, links []link.Link, lost func(
 	}
 	p.open[d.ID] = n
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.Wake()
 	order := make([]link.Link, len(links))
 	for i, k := range d.Order {
 		order[i] = links[k]
 	}
 	return n, order
+}
+
+// Wake makes Run measure: something may have begun.
+func (p *Placer) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
 }
 
 // headStart returns how long the first link of a race has to itself.
@@ -183,7 +192,7 @@ func (p *Placer) Run(ctx context.Context) {
 	for wait := measureEvery; ; wait = min(2*wait, idleEvery) {
 		p.mu.Lock()
 		p.measure(time.Now())
-		none := len(p.open)+len(p.late) == 0
+		none := len(p.open)+len(p.late)+p.tunnels == 0
 		if p.busy[0] > 0 || p.alert {
 			wait = measureEvery
 		}
@@ -212,7 +221,11 @@ func (p *Placer) Run(ctx context.Context) {
 
 // measure records how much each connection has carried. The lock is held.
 func (p *Placer) measure(now time.Time) {
-	p.table.Measure(now, func(id spread.ID) int64 { return p.open[id].carried() })
+	var lanes map[string]int64
+	if p.Relay != nil {
+		lanes, p.tunnels = p.Relay()
+	}
+	p.table.Measure(now, func(id spread.ID) int64 { return p.open[id].carried() }, lanes)
 	p.tell()
 	if now.Sub(p.watched) >= measureEvery {
 		p.watched = now

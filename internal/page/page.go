@@ -46,15 +46,11 @@ type Page struct {
 	passed map[string]int64
 }
 
-// Ended is a finished download.
+// Ended is a finished download with its name.
 type Ended struct {
-	Host    string              `json:"host"`
-	Name    string              `json:"name"`
-	Result  string              `json:"result"` // as in engine.EventTransferEnded
-	At      time.Time           `json:"at"`
-	Seconds float64             `json:"seconds"`
-	Bytes   int64               `json:"bytes"` // bytes delivered to its client
-	Links   []control.LinkShare `json:"links"`
+	Host string `json:"host"`
+	Name string `json:"name"`
+	control.Finished
 }
 
 // viewer receives updates, encoded as JSON. It has a capacity of 1: while a slow browser has not taken an update, later ones are
@@ -106,10 +102,9 @@ func (p *Page) Observe(e engine.Event) {
 		if e.Ended == nil {
 			return // its first answer never arrived
 		}
-		d := Ended{
-			Host: e.Ended.Host, Name: e.Ended.Name, Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset,
-			Links: []control.LinkShare{},
-		}
+		d := Ended{Host: e.Ended.Host, Name: e.Ended.Name, Finished: control.Finished{
+			Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset, Links: []control.LinkShare{},
+		}}
 		for _, l := range e.Ended.Links {
 			d.Links = append(d.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
 		}
@@ -124,6 +119,17 @@ func (p *Page) Observe(e engine.Event) {
 			p.passed[e.Reason]++
 		}
 	}
+}
+
+// Latest returns up to n downloads that ended last, without their names.
+func (p *Page) Latest(n int) []control.Finished {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]control.Finished, min(n, len(p.ended)))
+	for i := range all {
+		all[i] = p.ended[i].Finished
+	}
+	return all
 }
 
 // Run serves viewers until ctx ends; then it ends their streams. status returns the state of the proxy.

@@ -44,9 +44,12 @@ type Client struct {
 	mu      sync.Mutex
 	links   []link.Link
 	current *visit
-	at      map[string]*place  // by link name
-	conns   *lanes.Connections // how many lanes each link gets
+	at      map[string]*place        // by link name
+	conns   *lanes.Connections       // how many lanes each link gets
+	carried map[string]*atomic.Int64 // by link name: bytes of its lanes since the start, both directions
 	over    bool
+	failed  int64 // tunnels that the relay did not carry
+	failure error // reason of the last of them
 }
 
 // visit is a session with the data that the server must be told.
@@ -161,7 +164,10 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 		return nil, err
 	}
 	cfg.NextProtos = []string{laneProtocol}
-	return &Client{address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1), at: map[string]*place{}, conns: lanes.NewConnections(mostLanes)}, nil
+	return &Client{
+		address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1),
+		at: map[string]*place{}, conns: lanes.NewConnections(mostLanes), carried: map[string]*atomic.Int64{},
+	}, nil
 }
 
 // SetLinks sets the current links. Metered links carry lanes only if there are no others.
@@ -359,6 +365,7 @@ func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		open, err := stream.isOpen()
 		switch {
 		case err != nil:
+			c.note(err)
 			return nil, err
 		case open:
 			signal(stream.readable) // data may have arrived
@@ -371,6 +378,21 @@ func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		case <-stream.readable:
 		case <-stream.broken:
 		}
+	}
+}
+
+// note records that the relay did not carry a tunnel.
+func (c *Client) note(err error) {
+	e, ok := errors.AsType[*ResetError](err)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	last := c.failure
+	c.failed, c.failure = c.failed+1, e
+	c.mu.Unlock()
+	if last == nil || last.Error() != e.Error() {
+		c.log.Info("the relay did not carry a tunnel, which uses one link", "reason", e)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
@@ -16,7 +17,7 @@ import (
 func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 	conn, raw, err := c.dial(ctx, v, p.link, id)
 	if err == nil {
-		if err = v.add(id, conn, raw); err != nil {
+		if err = v.add(id, conn, raw, c.counter(p.link.Name)); err != nil {
 			raw.Close()
 		}
 	}
@@ -33,6 +34,18 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 		c.log.Debug("no relay lane over this link", "link", p.link.Name, "error", err)
 	}
 	signal(c.wake)
+}
+
+// counter returns the counter of the bytes of a link's lanes.
+func (c *Client) counter(link string) *atomic.Int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.carried[link]
+	if n == nil {
+		n = new(atomic.Int64)
+		c.carried[link] = n
+	}
+	return n
 }
 
 // made records that a lane was made, or why not. A lane that has already ended counts as one that could not be made. stale

@@ -238,6 +238,16 @@ func TestCarries(t *testing.T) {
 	if !bytes.Equal(got, append(sum[:], body...)) {
 		t.Errorf("%d bytes, or wrong ones", len(got))
 	}
+	carried, least := int64(0), int64(2*len(body))
+	for _, l := range r.out.Status().Lanes {
+		if l.Bytes == 0 {
+			t.Errorf("%s carried nothing", l.Link)
+		}
+		carried += l.Bytes
+	}
+	if carried < least || carried > 2*least { // frames, acknowledgements, and what was sent again after a cut
+		t.Errorf("the lanes carried %d bytes for %d", carried, least)
+	}
 }
 
 // TestOutlivesAllLinks: a stream waits until a link returns.
@@ -277,6 +287,9 @@ func TestEgress(t *testing.T) {
 		if e, ok := errors.AsType[*ResetError](err); !ok || e.Cause != lanes.CauseRefused {
 			t.Errorf("%s: %v", addr, err)
 		}
+	}
+	if s := r.out.Status(); s.Failed < 20 || s.Failure != (&ResetError{lanes.CauseRefused}).Error() {
+		t.Errorf("%d tunnels were not carried: %q", s.Failed, s.Failure)
 	}
 }
 
@@ -579,7 +592,7 @@ func TestStatus(t *testing.T) {
 	r.until("the failure is known", func() bool { s := r.out.Status(); return len(s.Lanes) == 2 && s.Lanes[0].Failure != "" })
 	s := r.out.Status()
 	want := []LaneStatus{
-		{Link: "lte", Failure: "the link is down", Code: CodeUnreachable}, {Link: "wifi", Up: true, Connections: 1, RTT: s.Lanes[1].RTT},
+		{Link: "lte", Failure: "the link is down", Code: CodeUnreachable}, {Link: "wifi", Up: true, Connections: 1, RTT: s.Lanes[1].RTT, Bytes: s.Lanes[1].Bytes},
 	}
 	if s.Address != r.address || !slices.Equal(s.Lanes, want) || s.Lanes[1].RTT <= 0 || s.Streams != 0 {
 		t.Errorf("%+v", s)

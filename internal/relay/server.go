@@ -321,7 +321,7 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 		return errors.New("no such session, or too many")
 	}
 	_ = c.SetDeadline(time.Time{})
-	return v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c)
+	return v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c, new(atomic.Int64))
 }
 
 // session returns the session that a lane belongs to, with the status to answer. Until joined is called, the lane counts as one

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -131,8 +132,8 @@ func (s *session) end(err error) {
 
 func (s *session) wait() { s.parts.Wait() }
 
-// add makes a connection a lane of the session.
-func (s *session) add(id uint32, conn, raw net.Conn) error {
+// add makes a connection a lane of the session, which counts its bytes in carried.
+func (s *session) add(id uint32, conn, raw net.Conn, carried *atomic.Int64) error {
 	sc, ok := raw.(syscall.Conn)
 	if !ok {
 		return errors.New("a lane needs a socket")
@@ -144,7 +145,7 @@ func (s *session) add(id uint32, conn, raw net.Conn) error {
 	if err := prepare(sc); err != nil {
 		return err
 	}
-	w := &wire{id: id, conn: conn, raw: raw, info: info, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	w := &wire{id: id, conn: conn, raw: raw, info: info, carried: carried, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	w.model.Store(controlOf(info) == "bbr")
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,6 +15,8 @@ type Status struct {
 	Lanes   []LaneStatus // by link
 	Streams int          // open tunnels through the relay
 	Refusal string       // why it refuses more tunnels at the moment; "" = it does not
+	Failed  int64        // tunnels that it did not carry since the start; they use one link
+	Failure string       // reason of the last of them
 	// Multipath is the state of a proxy reached by MPTCP, which has no lanes; nil = it is a relay.
 	Multipath *Multipath
 }
@@ -32,6 +34,7 @@ type LaneStatus struct {
 	// Connections is the number of lanes: one, or more where losses slow one down.
 	Connections int
 	RTT         time.Duration // to the relay, smoothed; 0 = unknown
+	Bytes       int64         // that they carried since the start, both directions, without TLS
 	Failure     string        // why there is no lane; "" = one is being made, or there is one
 	Code        Code          // code of the Failure
 }
@@ -76,6 +79,9 @@ func (c *Client) Status() Status {
 	}
 	c.mu.Lock()
 	v := c.current
+	if s.Failed = c.failed; c.failure != nil {
+		s.Failure = c.failure.Error()
+	}
 	first := map[string]uint32{}
 	for name, p := range c.at {
 		l := LaneStatus{Link: name, Up: len(p.lanes) > 0, Connections: len(p.lanes)}
@@ -84,6 +90,9 @@ func (c *Client) Status() Status {
 		}
 		if !l.Up && p.failure != nil {
 			l.Failure, l.Code = p.failure.Error(), codeOf(p.failure)
+		}
+		if n := c.carried[name]; n != nil {
+			l.Bytes = n.Load()
 		}
 		s.Lanes = append(s.Lanes, l)
 	}

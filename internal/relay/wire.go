@@ -12,14 +12,15 @@ import (
 
 // wire is a lane's connection.
 type wire struct {
-	id    uint32
-	conn  net.Conn
-	raw   net.Conn // the connection below TLS
-	info  syscall.RawConn
-	model atomic.Bool // see [lanes.Path]
-	wake  chan struct{}
-	gone  chan struct{}
-	once  sync.Once
+	id      uint32
+	conn    net.Conn
+	raw     net.Conn // the connection below TLS
+	info    syscall.RawConn
+	model   atomic.Bool   // see [lanes.Path]
+	carried *atomic.Int64 // bytes in both directions
+	wake    chan struct{}
+	gone    chan struct{}
+	once    sync.Once
 }
 
 // close ends the connection without a TLS alert: TLS would wait until the alert can be sent.
@@ -55,6 +56,7 @@ func (s *session) read(w *wire) {
 	for {
 		n, err := w.conn.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
+		w.carried.Add(int64(n))
 		rest, bad := s.receive(w, buf)
 		if bad != nil {
 			s.end(bad)
@@ -162,7 +164,9 @@ func (s *session) write(w *wire) {
 		}
 		if len(buf) > 0 {
 			_ = w.raw.SetWriteDeadline(time.Now().Add(writeTime))
-			if _, err := w.conn.Write(buf); err != nil {
+			n, err := w.conn.Write(buf)
+			w.carried.Add(int64(n))
+			if err != nil {
 				return
 			}
 			continue

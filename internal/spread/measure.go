@@ -64,6 +64,8 @@ type linkState struct {
 	distance record // seconds: the shortest round trip
 	bytes    int64  // carried since the start
 	moved    time.Time
+	lanes    int64   // of these bytes, those of lanes
+	laneRate float64 // bytes per second of lanes, at the last measurement
 }
 
 // Connected reports the round-trip time of a new connection over a link, 0 if it is unknown.
@@ -89,8 +91,9 @@ func (t *Table) works(now time.Time, link string) bool {
 }
 
 // Measure records how many bytes each connection has carried so far, in both directions. It should be called every half second
-// while one is Busy, and before Place.
-func (t *Table) Measure(now time.Time, carried func(ID) int64) {
+// while one is Busy, and before Place. lanes is how many bytes the lanes to a relay have carried, by name of the link: they are
+// traffic of the link that belongs to no single connection.
+func (t *Table) Measure(now time.Time, carried func(ID) int64, lanes map[string]int64) {
 	step := now.Sub(t.measured)
 	if step < leastStep {
 		return
@@ -98,6 +101,12 @@ func (t *Table) Measure(now time.Time, carried func(ID) int64) {
 	t.measured = now
 	for id, f := range t.flows {
 		f.count(t.link(now, f.link), carried(id), now, min(step, now.Sub(f.began)))
+	}
+	for name, total := range lanes {
+		l := t.link(now, name)
+		n := max(0, total-l.lanes)
+		l.lanes, l.laneRate = total, float64(n)/step.Seconds()
+		l.bytes += n
 	}
 	t.compare(now)
 }
@@ -171,7 +180,7 @@ func (t *Table) forget(now time.Time) {
 	delete(t.links, drop)
 }
 
-// Load is the undivided load of a link.
+// Load is the undivided load of a link, including lanes to a relay.
 type Load struct {
 	Open  int     // connections
 	Bytes int64   // since the start, both directions
@@ -182,7 +191,7 @@ type Load struct {
 func (t *Table) Loads() map[string]Load {
 	all := map[string]Load{}
 	for name, l := range t.links {
-		all[name] = Load{Bytes: l.bytes}
+		all[name] = Load{Bytes: l.bytes, Rate: l.laneRate}
 	}
 	for _, f := range t.flows {
 		l := all[f.link]

@@ -83,7 +83,7 @@ func (b *bench) run(d time.Duration, rates map[string]float64) {
 		for id, f := range b.table.flows {
 			b.carried[id] += int64(rates[f.link] * step.Seconds() / float64(on[f.link]))
 		}
-		b.table.Measure(b.now, func(id ID) int64 { return b.carried[id] })
+		b.table.Measure(b.now, func(id ID) int64 { return b.carried[id] }, nil)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestSession(t *testing.T) {
 				return 1
 			}
 			return 0
-		})
+		}, nil)
 		works(lately, true)
 		works(time.Millisecond, false)
 		b.table.Goodput(b.now, "lte", 1e6)

@@ -43,6 +43,26 @@ func (t *Transport) Relay() (relay.Status, bool) {
 	return t.relay.Status(), true
 }
 
+// relayed returns how many bytes the lanes have carried, by name of the link, and the number of tunnels through the relay.
+func (t *Transport) relayed() (carried map[string]int64, tunnels int) {
+	s, ok := t.Relay()
+	if !ok {
+		return nil, 0
+	}
+	carried = make(map[string]int64, len(s.Lanes))
+	for _, l := range s.Lanes {
+		carried[l.Link] = l.Bytes
+	}
+	return carried, s.Streams
+}
+
+// dialRelay connects through the relay.
+func (t *Transport) dialRelay(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := t.relay.Dial(ctx, addr)
+	t.placer.Wake()
+	return c, err
+}
+
 // hasRelay reports whether there is a relay.
 func (t *Transport) hasRelay() bool {
 	return t.relay != nil && (t.paired == nil || t.paired.now() != nil)
@@ -73,15 +93,15 @@ func (t *Transport) detour(r *http.Request) (link.Link, bool) {
 	if t.live.Load().Relay.Mode != config.RelayAll || !t.relays(r.Context(), origin.HostPort(r.URL)) {
 		return link.Link{}, false
 	}
-	return link.Link{Name: viaRelay, Path: relayPath{t.relay}}, true
+	return link.Link{Name: viaRelay, Path: relayPath{t}}, true
 }
 
 // relayPath is the Path of the relay.
-type relayPath struct{ relay secondEnd }
+type relayPath struct{ t *Transport }
 
 // Dial implements link.Path. The relay resolves the name.
 func (p relayPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Info, error) {
-	c, err := p.relay.Dial(ctx, addr)
+	c, err := p.t.dialRelay(ctx, addr)
 	if err != nil {
 		return nil, link.Info{}, &link.DialError{Link: viaRelay, Op: link.OpConnect, Err: err}
 	}
@@ -112,7 +132,7 @@ func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, strin
 		}
 	}()
 	go func() {
-		c, err := t.relay.Dial(inner, addr)
+		c, err := t.dialRelay(inner, addr)
 		if err == nil && t.paired != nil { // the app wants to know when bytes move
 			c = t.passThrough.Relayed(inner, addr, c)
 		}

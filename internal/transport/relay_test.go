@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/spread"
 )
 
 // TestRelays: private destinations, mail and the hosts that the user or the program leaves out do not go through the relay, nor does
@@ -66,7 +70,28 @@ func (s *secondEndTo) Dial(ctx context.Context, _ string) (net.Conn, error) {
 }
 func (*secondEndTo) SetLinks([]link.Link) {}
 func (*secondEndTo) Run(context.Context)  {}
-func (*secondEndTo) Status() relay.Status { return relay.Status{} }
+func (s *secondEndTo) Status() relay.Status {
+	return relay.Status{Streams: int(s.dialed.Load()), Lanes: []relay.LaneStatus{{Link: "a", Bytes: 1000 * int64(s.dialed.Load())}}}
+}
+
+// TestLanesAreCounted: what lanes carry is traffic of their links, while tunnels use them and afterwards.
+func TestLanesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := new(secondEndTo)
+		tr := &Transport{relay: end, placer: origin.NewPlacer(spread.Policy{})}
+		tr.placer.Relay = tr.relayed
+		for _, step := range []struct {
+			tunnels int32 // 1,000 bytes for each
+			want    spread.Load
+		}{{0, spread.Load{}}, {3, spread.Load{Bytes: 3000, Rate: 3000}}, {5, spread.Load{Bytes: 5000, Rate: 2000}}, {5, spread.Load{Bytes: 5000}}} {
+			time.Sleep(time.Second)
+			end.dialed.Store(step.tunnels)
+			if loads, _ := tr.placer.Loads(); loads["a"] != step.want {
+				t.Errorf("%+v, want %+v", loads["a"], step.want)
+			}
+		}
+	})
+}
 
 // TestRelayAll: undivided requests take the relay if the user wants that, divided ones do not, and without the relay a link
 // carries them.

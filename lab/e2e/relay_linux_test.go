@@ -125,6 +125,13 @@ func TestRelay(t *testing.T) {
 				}
 			}
 		}
+		for _, name := range r.lab.LinkNames() {
+			r.until("the bytes of "+name+"'s lanes are counted", func() bool {
+				m := r.metrics()
+				lanes, link := m[`tributary_lane_bytes_total{link="`+name+`"}`], m[`tributary_link_undivided_bytes_total{link="`+name+`"}`]
+				return lanes >= float64(since(name)) && link >= lanes
+			})
+		}
 	})
 	t.Run("upload", func(t *testing.T) {
 		r := r.on(t)
