@@ -87,6 +87,7 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 		}
 	}
 	e.npm()
+	e.java(proxy, builtIn)
 	return e.env, e.kept, e.err
 }
 

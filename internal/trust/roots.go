@@ -106,6 +106,23 @@ func (r Roots) within(others certificates) bool {
 	return true
 }
 
+// withinList is within for a list of authorities that a program brings, together with those that such lists have at most. A list
+// without most of them is a limit that somebody has set.
+func (r Roots) withinList(list, most certificates) bool {
+	both := 0
+	for c := range most {
+		if _, ok := list[c]; ok {
+			both++
+		}
+	}
+	if 2*both < len(most) {
+		most = nil
+	}
+	all := maps.Clone(list)
+	all.add(most)
+	return r.within(all)
+}
+
 // withinFile is within for the certificates in a file or in the files of a folder.
 func (r Roots) withinFile(path string) bool { return r.within(certificatesIn(path)) }
 
