@@ -13,9 +13,13 @@ type Conn struct {
 	out, in []byte // bytes to deliver, and those that arrived behind them
 	serving bool   // a request is being served
 	ends    func(net.Conn) (local, remote netip.AddrPort)
+	tls     func(net.Conn) // nil after the first byte
 	// original, if not nil, turns the target of the present request into that of the client.
 	original func(target string) string
 }
+
+// tlsHandshake is the type of the record with which a TLS client begins (RFC 8446 section 5.1). No HTTP request begins with it.
+const tlsHandshake = 22
 
 // NetConn returns the connection below.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
@@ -36,6 +40,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 			continue
 		}
 		n, err := c.Conn.Read(p)
+		if n > 0 && c.tls != nil {
+			if p[0] == tlsHandshake {
+				c.tls(c.Conn)
+			}
+			c.tls = nil
+		}
 		switch {
 		case n > 0:
 			out, in := c.head.take(p[:n])

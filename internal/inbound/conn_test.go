@@ -167,3 +167,30 @@ func TestClientsThatSendNoMore(t *testing.T) {
 		}
 	})
 }
+
+// TestTLS: a client that begins TLS is reported, and only on its first byte.
+func TestTLS(t *testing.T) {
+	for first, want := range map[string]int{"\x16\x03\x01\x02\x00": 1, "GET / HTTP/1.1\r\nHost: h\r\n\r\n\x16\x03\x01": 0} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := NewServer(&http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
+		seen := make(chan net.Conn, 2)
+		s.TLS = func(nc net.Conn) { seen <- nc }
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Serve(l) }()
+		nc := dial(t, l.Addr().String(), first)
+		if err := nc.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(nc); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		<-done
+		if len(seen) != want {
+			t.Errorf("%q: reported %d times", first, len(seen))
+		}
+	}
+}

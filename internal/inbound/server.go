@@ -17,6 +17,8 @@ type Server struct {
 	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself, as for a
 	// redirected one; otherwise zero values. nil = they always are.
 	Ends func(nc net.Conn) (local, remote netip.AddrPort)
+	// TLS, if not nil, is called when a client begins TLS on a connection that expects HTTP. The client gets the answer of net/http.
+	TLS func(nc net.Conn)
 }
 
 type connKey struct{}
@@ -57,12 +59,13 @@ func NewServer(s *http.Server) *Server {
 }
 
 // Serve serves the connections that l accepts, see [http.Server.Serve].
-func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(listener{l, s.Ends}) }
+func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(listener{l, s.Ends, s.TLS}) }
 
 // listener makes Conns.
 type listener struct {
 	net.Listener
 	ends func(net.Conn) (local, remote netip.AddrPort)
+	tls  func(net.Conn)
 }
 
 // Accept implements net.Listener.
@@ -74,7 +77,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if t, ok := nc.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
 		return nc, nil // net/http needs the connection itself to serve HTTP/2
 	}
-	return &Conn{Conn: nc, ends: l.ends}, nil
+	return &Conn{Conn: nc, ends: l.ends, tls: l.tls}, nil
 }
 
 // Unwrap returns the connection below a Conn that was hijacked, and the bytes read from it that its reader has not seen yet.

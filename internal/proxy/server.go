@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/cutoff"
@@ -36,8 +38,22 @@ func NewServer(p *Proxy) *inbound.Server {
 	s.Protocols.SetHTTP1(true)
 	cutoff.Show(s)
 	front := inbound.NewServer(s)
-	front.Ends = p.ends
+	front.Ends, front.TLS = p.ends, p.speaksTLS
 	return front
+}
+
+// speaksTLS reports a client that takes this proxy for one that speaks TLS, as wget2 does with every proxy for https.
+func (p *Proxy) speaksTLS(nc net.Conn) {
+	name := "a client"
+	if c, known := p.clients.Load(nc); known && p.Program != nil {
+		if path := c.(*client).program(p)(); path != "" {
+			name = filepath.Base(path)
+		}
+	}
+	p.Log.Debug("a client speaks TLS to the proxy", "program", name)
+	if p.Refused != nil {
+		p.Refused(name, "it speaks TLS to the proxy, whose address begins with http://")
+	}
 }
 
 // checkRequest refuses requests that are invalid in every form. HTTP/2 is valid only in opened tunnels.
