@@ -59,7 +59,7 @@ var rules = map[string]rule{
 	"internal/peer":                         {},
 	"internal/privilege":                    {},
 	"internal/rights":                       {},
-	"internal/supervise":                    {},
+	"internal/supervise":                    {imports: []string{"internal/peer"}},
 	"internal/trust":                        {},
 	"internal/statefile":                    {},
 	"internal/docs":                         {},

@@ -28,7 +28,7 @@ func TestPlainLog(t *testing.T) {
 // TestCarried: the last line of run says what each link carried, and why tunnels failed, since clients do not.
 func TestCarried(t *testing.T) {
 	c := carried{of: map[string]int64{}}
-	if got := c.String(); !strings.HasPrefix(got, "the proxy carried nothing: the command requested nothing") {
+	if got := c.String(); !strings.HasPrefix(got, "the proxy carried nothing, and no connection without it was seen") {
 		t.Error(got)
 	}
 	for range 2 {
@@ -37,6 +37,11 @@ func TestCarried(t *testing.T) {
 	if got, want := c.String(), "the proxy carried nothing; failed: nx.test:443 (The host name could not be resolved)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	c.past = []string{"/usr/bin/svn"}
+	if got := c.String(); !strings.Contains(got, "; without the proxy: svn (over one link") {
+		t.Error(got)
+	}
+	c.past = nil
 	c.add("wlan0", 2_000_000)
 	if got, want := c.String(), "wlan0 2.0 MB; failed: nx.test:443 (The host name could not be resolved)"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -150,7 +150,12 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 			return fmt.Errorf("--store: %w", err)
 		}
 	}
+	looking, stop := context.WithCancel(ctx)
+	looked := make(chan []string, 1)
+	go func() { looked <- supervise.Unproxied(looking, folder.Path) }()
 	code, err := supervised(ctx, folder, proxy, env, binds, args)
+	stop()
+	sum.past = <-looked
 	proxy.Stop()
 	if err != nil {
 		return err
@@ -223,6 +228,7 @@ type carried struct {
 	mu      sync.Mutex
 	of      map[string]int64
 	refused []string // destinations of tunnels that failed, and reason
+	past    []string // paths of programs that connected without the proxy
 }
 
 func (c *carried) refuse(destination, reason string) {
@@ -247,11 +253,18 @@ func (c *carried) String() string {
 	if len(c.refused) > 0 {
 		failed = "; failed: " + strings.Join(c.refused, ", ")
 	}
+	if len(c.past) > 0 {
+		names := make([]string, len(c.past))
+		for i, path := range c.past {
+			names[i] = filepath.Base(path)
+		}
+		failed += "; without the proxy: " + strings.Join(names, ", ") + " (over one link: it does not obey http_proxy, or has its own settings)"
+	}
 	if len(c.of) == 0 && failed != "" {
 		return "the proxy carried nothing" + failed
 	}
 	if len(c.of) == 0 {
-		return "the proxy carried nothing: the command requested nothing, or does not obey http_proxy"
+		return "the proxy carried nothing, and no connection without it was seen"
 	}
 	var parts []string
 	for _, l := range slices.Sorted(maps.Keys(c.of)) {

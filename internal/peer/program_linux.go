@@ -85,12 +85,7 @@ func wanted(path string, names []string) bool {
 	return path != "" && (names == nil || slices.Contains(names, filepath.Base(path)))
 }
 
-// holds reports whether a process has a file open.
+// holds reports whether a process holds a socket.
 func holds(pid int, file string) bool {
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
-	fds, _ := os.ReadDir(dir) // the process ended, or is another user's
-	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
-		target, err := os.Readlink(filepath.Join(dir, fd.Name()))
-		return err == nil && target == file
-	})
+	return slices.Contains(sockets(pid), file)
 }

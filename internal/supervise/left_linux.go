@@ -14,15 +14,19 @@ import (
 // EndLeft ends the processes of this user whose environment names files of a folder: a command's folder whose owner and supervisor were
 // both killed. It does nothing if this process is one of them.
 func EndLeft(folder string) {
-	names := func(environ []byte) bool { return bytes.Contains(environ, []byte("="+folder+"/")) }
-	if slices.ContainsFunc(os.Environ(), func(e string) bool { return names([]byte(e)) }) {
+	if slices.ContainsFunc(os.Environ(), func(e string) bool { return strings.Contains(e, "="+folder+"/") }) {
 		return
 	}
-	all, _ := filepath.Glob("/proc/[0-9]*/environ") // without /proc nothing is found
+	all, _ := filepath.Glob("/proc/[0-9]*") // without /proc nothing is found
 	for _, path := range all {
-		environ, _ := os.ReadFile(path) // fails for processes of other users
-		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && names(environ) {
+		if pid, err := strconv.Atoi(filepath.Base(path)); err == nil && names(pid, folder) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
+}
+
+// names reports whether the environment of a process names files of a folder.
+func names(pid int, folder string) bool {
+	environ, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ")) // fails for processes of other users
+	return bytes.Contains(environ, []byte("="+folder+"/"))
 }

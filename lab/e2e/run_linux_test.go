@@ -145,6 +145,14 @@ func (f *running) waitFor(text string) {
 	f.until("it prints "+text, func() bool { return strings.Contains(f.out.String(), text) })
 }
 
+// TestRunUnproxied: the last line names programs that connect without the proxy, and says if none does.
+func TestRunUnproxied(t *testing.T) {
+	r := newRig(t, quick(), netlab.NginxOptions{})
+	url := r.nginx.NamedSecureURL(r.object(5_000_000))
+	r.run("curl", "-sS", "--fail", "-o", "file", "--limit-rate", "4M", "--noproxy", "*", url).ended(0, "the proxy carried nothing; without the proxy: curl (over one link")
+	r.run("true").ended(0, "no connection without it was seen")
+}
+
 // TestRunKilled: kill -9 leaves neither a process, nor a port, nor a file.
 func TestRunKilled(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
