@@ -108,7 +108,9 @@ func pageList(t *testing.T, open func(*rig, string) surfer) {
 	}
 	press := func(name, label string) {
 		t.Helper()
-		e.press(fmt.Sprintf(`button[aria-label$="%s"][aria-label^="%s"]`, name, label))
+		selector := fmt.Sprintf(`button[aria-label$="%s"][aria-label^="%s"]`, name, label)
+		e.eval(run(fmt.Sprintf(`document.querySelector(%q).focus()`, selector)))
+		e.press(selector)
 	}
 	listed := func(names ...string) {
 		t.Helper()
