@@ -86,7 +86,7 @@ function newRow(gid) {
   const toggle = button('', () => (status === 'paused' ? act(`${name} goes on.`, 'aria2.unpause', gid) : act(`${name} is paused.`, 'aria2.pause', gid)));
   const move = (text, by) => button(text, () => act(`${name} has moved.`, 'aria2.changePosition', gid, by, 'POS_CUR'));
   const up = move('Up', -1), down = move('Down', 1);
-  const remove = button('Remove', () => act(stopped() ? `${name} is cleared. Its file stays.` : `${name} is removed.`, stopped() ? 'aria2.removeDownloadResult' : 'aria2.remove', gid));
+  const remove = button('Remove', () => act(`${name} is ${stopped() ? 'cleared' : 'removed'}.`, stopped() ? 'aria2.removeDownloadResult' : 'aria2.remove', gid));
   const item = element('li', {}, title, progress, facts, reason, element('p', { class: 'buttons' }, toggle, up, down, remove));
   const stopped = () => ['complete', 'error', 'removed'].includes(status);
   return { item, update: d => {
@@ -95,7 +95,7 @@ function newRow(gid) {
     status = d.status;
     set(title, name);
     title.title = stopped() ? d.files[0].path : uri;
-    progress.hidden = stopped();
+    progress.hidden = stopped() || !(whole > 0) && status !== 'active';
     if (whole > 0) Object.assign(progress, { max: whole, value: have });
     else progress.removeAttribute('value');
     const said = [states[status] ?? status];
