@@ -1,4 +1,4 @@
-// The popup: what runs, and how much each link brought.
+// The popup: what runs or waits, and how much each link brought.
 import { api, call, change, keys, settings } from './daemon.js';
 
 const at = id => document.getElementById(id);
@@ -21,17 +21,48 @@ function button(text, name, act) {
   return b;
 }
 
-function row(d) {
-  const path = d.files[0]?.path || d.files[0]?.uris[0]?.uri || '';
-  const name = path.split('/').pop();
-  const whole = Number(d.totalLength), have = Number(d.completedLength);
-  const progress = document.createElement('progress');
-  progress.setAttribute('aria-label', name);
-  if (whole > 0) Object.assign(progress, { max: whole, value: have });
-  const links = (d.tributary?.links ?? []).map(l => `${l.link} ${size(Number(l.bytes))}`).join(' · ');
-  return element('li', element('strong', name), progress,
-    element('p', `${size(have)}${whole > 0 ? ` of ${size(whole)}` : ''}, ${number.format(Number(d.downloadSpeed) * 8 / 1e6)} Mbit/s`),
-    element('p', links), button('Remove', name, () => call('aria2.remove', d.gid).then(show, show)));
+// newRow returns the item of a download, and a function that shows its state. Items stay, so that buttons keep the focus.
+function newRow(gid) {
+  let status = '';
+  const after = method => () => call(method, gid).then(show, show);
+  const title = element('strong', ''), progress = document.createElement('progress'), facts = element('p', ''), links = element('p', '');
+  const toggle = button('', '', () => after(status === 'paused' ? 'aria2.unpause' : 'aria2.pause')());
+  const remove = button('Remove', '', after('aria2.remove'));
+  const set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+  const update = d => {
+    const path = d.files[0]?.path || d.files[0]?.uris[0]?.uri || '';
+    const name = path.split('/').pop();
+    const whole = Number(d.totalLength), have = Number(d.completedLength);
+    status = d.status;
+    set(title, name);
+    progress.setAttribute('aria-label', name);
+    if (whole > 0) Object.assign(progress, { max: whole, value: have });
+    const said = [whole > 0 ? `${size(have)} of ${size(whole)}, ${Math.floor(100 * have / whole)} %` : size(have)];
+    said.push(status === 'active' ? `${number.format(Number(d.downloadSpeed) * 8 / 1e6)} Mbit/s` : status);
+    set(facts, said.join(', '));
+    set(links, (d.tributary?.links ?? []).map(l => `${l.link} ${size(Number(l.bytes))}`).join(' · '));
+    set(toggle, status === 'paused' ? 'Resume' : 'Pause');
+    for (const b of [toggle, remove]) b.setAttribute('aria-label', `${b.textContent}: ${name}`);
+  };
+  return { item: element('li', title, progress, facts, links, toggle, ' ', remove), update };
+}
+
+const rows = new Map(); // by GID
+
+function list(all) {
+  for (const gid of rows.keys()) {
+    if (all.some(d => d.gid === gid)) continue;
+    rows.get(gid).item.remove();
+    rows.delete(gid);
+  }
+  const focused = document.activeElement;
+  all.forEach((d, i) => {
+    if (!rows.has(d.gid)) rows.set(d.gid, newRow(d.gid));
+    const { item, update } = rows.get(d.gid);
+    update(d);
+    if (at('running').children[i] !== item) at('running').insertBefore(item, at('running').children[i] ?? null);
+  });
+  if (focused !== document.activeElement && focused.isConnected) focused.focus();
 }
 
 async function show() {
@@ -40,13 +71,13 @@ async function show() {
   let answers = false;
   try {
     if (s.token) {
-      const all = await call('aria2.tellActive', keys);
+      const all = [...await call('aria2.tellActive', keys), ...await call('aria2.tellWaiting', 0, 50, keys)];
       answers = true;
-      at('running').replaceChildren(...all.map(row));
+      list(all);
       at('nothing').hidden = all.length > 0;
     }
   } catch {
-    at('running').replaceChildren();
+    list([]);
   }
   at('state').textContent = !s.token ? 'Not paired yet: see the options' : answers ? 'Connected' : 'Tributary does not answer, so the browser downloads itself';
   const { given } = await api.storage.local.get({ given: {} });

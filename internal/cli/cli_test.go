@@ -92,7 +92,7 @@ func TestUsage(t *testing.T) {
 		{"serve --lisen x", "run tributary serve --help"},
 		{"config", "missing subcommand: one of check, path, show"},
 		{"completion tcsh", `tributary completion has no subcommand "tcsh"`},
-		{"rpc", "missing subcommand: one of pair, paired, token, unpair"},
+		{"rpc", "missing subcommand: one of page, pair, paired, token, unpair"},
 		{"redirect of", `tributary redirect has no subcommand "of"`},
 		{"serve now", `unknown command "now"`},
 		{"redirect on --port 0", "--port 0"},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/daemon"
 )
 
@@ -44,7 +45,7 @@ Anyone who has the token can start downloads as you, so give it only to extensio
 			return err
 		},
 	})
-	c.AddCommand(a.pairCommand(), &cobra.Command{
+	c.AddCommand(a.pairCommand(), a.pageCommand(), &cobra.Command{
 		Use:     "paired",
 		Short:   "List the paired browser extensions",
 		Long:    "List the origin of each paired browser extension and the time of its pairing. docs/RPC.md explains how to pair one.",
@@ -84,8 +85,7 @@ func (a *app) rpcToken(ctx context.Context) (string, error) {
 }
 
 func (a *app) pairCommand() *cobra.Command {
-	var file, socket string
-	c := &cobra.Command{
+	return a.codeCommand(cobra.Command{
 		Use:   "pair",
 		Short: "Print a code with which a browser extension can be paired",
 		Long: `Print a code for the options of the browser extension. The running proxy gives the extension that shows it a token of its
@@ -93,25 +93,46 @@ own. A code is valid once, for five minutes. Anyone who has it can start downloa
 
 ` + exitCodes,
 		Example: "  tributary rpc pair",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, _, err := a.reach(cmd.Context(), file, socket)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			code, err := client.Pair(cmd.Context())
-			if err != nil {
-				return err
-			}
-			for i := len(code) - 5; i > 0; i -= 5 {
-				code = code[:i] + "-" + code[i:]
-			}
-			_, err = fmt.Fprintln(a.stdout, code)
+	}, func(ctx context.Context, client *control.Client) (string, error) {
+		code, err := client.Pair(ctx)
+		for i := len(code) - 5; i > 0; i -= 5 {
+			code = code[:i] + "-" + code[i:]
+		}
+		return code, err
+	})
+}
+
+func (a *app) pageCommand() *cobra.Command {
+	return a.codeCommand(cobra.Command{
+		Use:   "page",
+		Short: "Print the address at which the live page can change downloads",
+		Long: `Print the address of the live page at which you can add, pause, order and remove downloads. It contains a code, which is valid
+once, for five minutes: open it in a browser of your own. The page keeps control until the proxy ends, or until you open another
+one. The address is a new one after each start of the proxy.
+
+` + exitCodes,
+		Example: "  tributary rpc page",
+	}, func(ctx context.Context, client *control.Client) (string, error) { return client.Page(ctx) })
+}
+
+// codeCommand returns a command that asks the running proxy for a text with a code, and prints it.
+func (a *app) codeCommand(c cobra.Command, ask func(context.Context, *control.Client) (string, error)) *cobra.Command {
+	var file, socket string
+	c.Args = cobra.NoArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		client, _, err := a.reach(cmd.Context(), file, socket)
+		if err != nil {
 			return err
-		},
+		}
+		defer client.Close()
+		text, err := ask(cmd.Context(), client)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.stdout, text)
+		return err
 	}
 	c.Flags().StringVar(&file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringVar(&socket, "control", "", "ask the proxy over the socket at `PATH`")
-	return c
+	return &c
 }

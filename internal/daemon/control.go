@@ -78,14 +78,16 @@ func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began t
 		mux.HandleFunc("PUT "+control.GatewayPath, g.record)
 	}
 	if d.rpc != nil {
-		mux.HandleFunc("POST "+control.PairPath, func(w http.ResponseWriter, _ *http.Request) {
-			code, err := d.rpc.server.NewCode()
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusForbidden)
-				return
-			}
-			_, _ = io.WriteString(w, code) // an error means that the client is gone
-		})
+		for path, code := range map[string]func() (string, error){control.PairPath: d.rpc.server.NewCode, control.PagePath: d.rpc.server.PageLink} {
+			mux.HandleFunc("POST "+path, func(w http.ResponseWriter, _ *http.Request) {
+				text, err := code()
+				if err != nil {
+					http.Error(w, err.Error(), http.StatusForbidden)
+					return
+				}
+				_, _ = io.WriteString(w, text) // an error means that the client is gone
+			})
+		}
 	}
 	mux.HandleFunc("POST "+control.RedirectPath, d.redirected.give)
 	mux.HandleFunc("DELETE "+control.RedirectPath, d.redirected.take)

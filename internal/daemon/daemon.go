@@ -30,6 +30,7 @@ import (
 	"github.com/tributary-http/tributary/internal/peer"
 	"github.com/tributary-http/tributary/internal/proxy"
 	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/rpc"
 	"github.com/tributary-http/tributary/internal/statefile"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -238,9 +239,9 @@ func shortServer(h http.Handler) *http.Server {
 
 // serve listens, finds links, and serves until ctx is canceled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
-	var ln, adminLn, gatewayLn, rpcLn, socksLn net.Listener
+	var ln, adminLn, gatewayLn, rpcLn, socksLn, pageLn net.Listener
 	closeAll := func() {
-		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn, socksLn} {
+		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn, socksLn, pageLn} {
 			if l != nil {
 				l.Close()
 			}
@@ -269,6 +270,14 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		closeAll()
 		return err
 	}
+	if adminLn != nil && rpcLn != nil {
+		var err error
+		if pageLn, err = rpc.ListenPage(); err != nil { // the proxy works without it
+			d.log.Warn("the live page cannot change downloads", "error", err)
+		} else {
+			d.own.add(pageLn.Addr())
+		}
+	}
 	ctl, err := d.listenControl()
 	if err != nil {
 		closeAll()
@@ -288,7 +297,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer stop()
 
 	began := time.Now()
-	failed := make(chan error, 7)
+	failed := make(chan error, 8)
 	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
@@ -320,6 +329,11 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 				failed <- err
 			}
 		})
+		if pageLn != nil {
+			changing := d.rpc.server.Page(pageLn, admin.Live(d.live.Handler(mayWatch)))
+			parts.Go(func() { failed <- changing.Serve(pageLn) })
+			servers = append(servers, changing)
+		}
 		parts.Go(func() { failed <- d.rpc.server.HTTP().Serve(rpcLn) })
 		servers = append(servers, d.rpc.server.HTTP())
 		defer d.rpc.server.Close()

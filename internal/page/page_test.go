@@ -319,7 +319,7 @@ func TestFiles(t *testing.T) {
 		return w
 	}
 	named := regexp.MustCompile(`(?:href|src|from) ?=? ?["']([^"']+)["']`)
-	for _, of := range []string{"/", "/live/page.js", "/live/page.css"} {
+	for _, of := range []string{"/", "/live/page.js", "/live/list.js", "/live/page.css"} {
 		body := get(of).Body.String()
 		if strings.Contains(body, "https://") || strings.Contains(body, "innerHTML") {
 			t.Errorf("%s names another place, or makes HTML of text", of)

@@ -241,9 +241,9 @@ func (m *message) multicall(params args) (result any, f *failure) {
 	return all, nil
 }
 
-// known reports whether a token is the general one, or that of the calling extension.
+// known reports whether a token is the general one, or that of the calling extension or page.
 func (s *Server) known(token, origin string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token)
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token) || s.page.has(origin, token)
 }
 
 // args are the parameters of a call.

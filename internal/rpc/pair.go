@@ -89,11 +89,15 @@ func proof(hash, nonce string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// pair gives an extension that knows the code its own token.
+// pair gives an extension that knows the code its own token, and the live page that knows its code, too.
 func (m *message) pair(a args) (any, error) {
 	var code string
 	if err := a.get(0, &code); err != nil {
 		return nil, err
+	}
+	if m.page.is(m.origin) {
+		token, err := m.page.pair(code, time.Now())
+		return map[string]string{"token": token}, err
 	}
 	if !isExtension(m.origin) {
 		return nil, failed("Only a browser extension can be paired.")

@@ -56,6 +56,7 @@ type Server struct {
 	Config
 	http      *http.Server
 	codes     codes
+	page      ownPage
 	ctx       context.Context // ends with Close
 	end       context.CancelFunc
 	busy      chan struct{} // one place for each request that is being answered
@@ -68,20 +69,26 @@ type Server struct {
 func NewServer(c Config) *Server {
 	s := &Server{Config: c, places: make(chan struct{}, maxSockets), busy: make(chan struct{}, maxBusy)}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime, IdleTimeout: idleTime,
+	s.http = s.guarded(s)
+	return s
+}
+
+// guarded returns a server for root and the user who runs Tributary.
+func (s *Server) guarded(h http.Handler) *http.Server {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 64 << 10,
-		ErrorLog:       slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // may quote requests
+		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), // may quote requests
 		Protocols:      new(http.Protocols),
 	}
-	s.http.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP1(true)
 	visitors := &crowd.Crowd{
 		Limits: crowd.Limits{Each: 64, Sure: 16, All: 128, Doorstep: 8}, Named: []uint32{0, uint32(os.Getuid())},
 	}
-	visitors.Guard(s.http, c.Owner, func(u crowd.User) bool {
-		return c.Owner == nil || u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
+	visitors.Guard(server, s.Owner, func(u crowd.User) bool {
+		return s.Owner == nil || u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
 	})
-	return s
+	return server
 }
 
 // HTTP returns the server for the port.
@@ -169,7 +176,7 @@ func (s *Server) admits(h http.Header) bool {
 	if len(origins) > 1 {
 		return false
 	}
-	return slices.Contains(s.Origins, origins[0]) || isExtension(origins[0])
+	return slices.Contains(s.Origins, origins[0]) || isExtension(origins[0]) || s.page.is(origins[0])
 }
 
 // isExtension reports whether an origin is an extension's.

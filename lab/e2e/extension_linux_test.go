@@ -300,6 +300,10 @@ func handOver(t *testing.T, open func(*rig, string) surfer) {
 	e.visit(e.eval(extensionAPI + `.runtime.getURL("popup.html")`))
 	e.sees("the popup shows what each link brings", `/wifi [1-9][0-9.]* MB · lte [1-9][0-9.]* MB/.test(document.getElementById("running")?.innerText)`)
 	e.given(1)
+	e.press(`#running button[aria-label^="Pause"]`)
+	e.sees("the popup shows that it is paused", `/[0-9.]+ MB of 200 MB, [1-9][0-9]? %, paused/.test(document.getElementById("running").innerText)`)
+	e.press(`#running button[aria-label^="Resume"]`)
+	e.sees("the popup shows that it goes on", `/ %, [1-9][0-9.]* Mbit/.test(document.getElementById("running").innerText)`)
 	e.arrives(large)
 	for _, d := range e.list() {
 		t.Errorf("the browser still has %+v", d)

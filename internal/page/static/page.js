@@ -1,6 +1,8 @@
 // The live page: it shows what /live/events sends each second.
 import uPlot from '/live/uplot.js';
 
+export { at, duration, element, mbit, size };
+
 const seconds = 300;
 const at = id => document.getElementById(id);
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
