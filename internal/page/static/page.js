@@ -65,6 +65,7 @@ function show(update) {
   const rates = samples.length ? samples.at(-1).rates : {};
   showTotal(update.status, rates);
   showLinks(update.status.links, rates);
+  showRelay(update.status.relay);
   showRunning(update.status, update.names, now);
   showEnded(update.ended);
   showPassed(update.passed);
@@ -101,6 +102,16 @@ function showLinks(links, rates) {
     card.append(element('dl', {}, ...facts));
     return card;
   }));
+}
+
+// showRelay says over which links tunnels go through the relay.
+function showRelay(relay) {
+  at('relay').hidden = !relay;
+  if (!relay) return;
+  const up = relay.lanes.filter(l => l.up).map(l => `${l.link} ${size(l.bytes)}`).join(', ');
+  const failed = relay.failed ? `; ${relay.failed} not carried, the last one because ${relay.failure}` : '';
+  const over = relay.mptcp ? `${relay.mptcp.subflows} subflows of MPTCP` : up || 'no link: not connected';
+  at('relay').textContent = `Relay ${relay.address}: ${relay.tunnels} tunnels over ${over}${relay.refusal ? `; it refuses more: ${relay.refusal}` : ''}${failed}`;
 }
 
 // shares returns a bar and a legend of each link's share of some bytes.
