@@ -15,6 +15,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/metrics"
+	"github.com/tributary-http/tributary/internal/relay"
 )
 
 const (
@@ -30,6 +31,8 @@ func scrape(t *testing.T) string {
 			Links:     []engine.LinkStatus{{Name: "wlan0", State: "up"}},
 			Transfers: []engine.TransferStatus{{Started: time.Now(), Window: 1}},
 		}
+	}, func() (relay.Status, bool) {
+		return relay.Status{Lanes: []relay.LaneStatus{{Link: "wlan0", Up: true}}}, true
 	})
 	for _, e := range []engine.Event{
 		{Kind: engine.EventTransferStarted},

@@ -49,7 +49,7 @@ func number(field any) int64 {
 	return n
 }
 
-// edit changes what the rig's only claim says, as another version of Tributary might have written it.
+// edit changes the rig's only claim into one that another version of Tributary might have written.
 func (r *rig) edit(change func(fields map[string]any)) {
 	r.Helper()
 	_, fields := r.claims()

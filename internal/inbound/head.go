@@ -16,7 +16,7 @@ type head struct {
 	named  bool   // word is complete
 	length int    // bytes of the line so far, escapes included
 	start  int    // where the target begins in the line
-	held   []byte // a percent sign, with at most one byte behind it, of which it is not known yet whether it begins an escape
+	held   []byte // a percent sign, with at most one byte behind it, that may begin an escape
 	added  []int  // where in the line "25" was added
 }
 

@@ -31,14 +31,14 @@ func AuthenticatesConnection(h map[string][]string) bool {
 	})
 }
 
-// harmless are the fields that hold no credentials. All others may, such as Authorization, Cookie and those that sites invent: they
+// harmless are the fields without credentials. All others may, such as Authorization, Cookie and those that sites invent: they
 // are meant for the origin that the user named (RFC 9110 section 15.4), and not for the networks on the way.
 var harmless = [...]string{
 	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Modified-Since", "If-None-Match", "If-Range", "Pragma",
 	"Priority", "Range", "User-Agent",
 }
 
-// Harmless reports whether a field holds no credentials. The name is in canonical form.
+// Harmless reports whether a field is without credentials. The name is in canonical form.
 func Harmless(name string) bool { return slices.Contains(harmless[:], name) }
 
 // Exposes reports whether a request reveals credentials to everyone on its path: it sends them over plain http.

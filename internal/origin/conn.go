@@ -155,7 +155,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 			return nil, Head{}, bad(fmt.Errorf("%w: %w", ErrMalformed, err))
 		}
 		limit -= len(c.wire.raw)
-		restore(resp.Header, c.wire.mended)
+		restore(resp.Header, c.wire.repaired)
 		switch code := resp.StatusCode; {
 		case code < 100:
 			return nil, Head{}, bad(fmt.Errorf("%w: %w", ErrMalformed, errBadStatus))
@@ -178,7 +178,7 @@ func judgeable(resp *http.Response, raw []byte) Head {
 		Status:  resp.StatusCode,
 		Header:  resp.Header,
 		Length:  resp.ContentLength,
-		HTTP10:  !resp.ProtoAtLeast(1, 1) || bytes.HasPrefix(raw, []byte("HTTP/1.0")), // chunks are mended
+		HTTP10:  !resp.ProtoAtLeast(1, 1) || bytes.HasPrefix(raw, []byte("HTTP/1.0")), // chunks are repaired
 		Trailer: len(resp.Trailer) > 0 || len(resp.Header["Trailer"]) > 0,
 	}
 	chunked := len(resp.TransferEncoding) > 0

@@ -16,7 +16,7 @@ import (
 // 6.3).
 var errUnasked = errors.New("the origin sent unrequested bytes")
 
-// heads is a connection of a net/http transport that mends the heads that arrive for a request, keeps a copy of them, and bounds
+// heads is a connection of a net/http transport that repairs the heads that arrive for a request, keeps a copy of them, and bounds
 // their size. It leaves all parsing to net/http.
 //
 // It also ensures that bytes after an answer are not taken for the next answer. net/http gives a connection to the next request
@@ -71,7 +71,7 @@ type record struct {
 	early   bool // bytes arrived before that
 	reading bool
 	in      intake
-	whole   [][]byte // complete heads, mended, oldest first
+	whole   [][]byte // complete heads, repaired, oldest first
 	size    int      // their bytes as received
 }
 
@@ -155,14 +155,14 @@ func (h *heads) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// take returns the heads that are complete, mended, and the bytes behind the final one.
+// take returns the heads that are complete, repaired, and the bytes behind the final one.
 func (r *record) take() (out []byte, err error) {
 	for r.reading {
 		raw, err := r.in.head()
 		if raw == nil {
 			return out, err
 		}
-		head, err := mend(raw)
+		head, err := repair(raw)
 		if err != nil {
 			return out, err
 		}

@@ -144,9 +144,9 @@ func TestEndlessHead(t *testing.T) {
 	}
 }
 
-// TestMendedContent: the content of answers whose heads were mended, and that their connections are not used again if its end is not
+// TestRepairedContent: the content of answers whose heads were repaired, and that their connections are not used again if its end is not
 // certain.
-func TestMendedContent(t *testing.T) {
+func TestRepairedContent(t *testing.T) {
 	for _, c := range []struct {
 		name, answer string
 		content      string // "" = an error

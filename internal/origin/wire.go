@@ -21,17 +21,17 @@ const (
 
 var errHeadTooLong = errors.New("the response head is too long")
 
-// wire is the read side of a connection below its bufio.Reader. It hands on each head as a whole, mended, and bounds its size.
+// wire is the read side of a connection below its bufio.Reader. It hands on each head as a whole, repaired, and bounds its size.
 type wire struct {
 	conn net.Conn
 	err  error // first error of conn, sticky
 
-	reading bool // a head is being read
-	in      intake
-	limit   int    // of its length
-	raw     []byte // the complete head as received
-	mended  []byte // as handed on
-	out     []byte // bytes to hand on before those of conn
+	reading  bool // a head is being read
+	in       intake
+	limit    int    // of its length
+	raw      []byte // the complete head as received
+	repaired []byte // as handed on
+	out      []byte // bytes to hand on before those of conn
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -49,11 +49,11 @@ func (w *wire) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		if w.mended, err = mend(raw); err != nil {
+		if w.repaired, err = repair(raw); err != nil {
 			return 0, err
 		}
 		w.raw, w.reading = raw, false
-		w.out = append(bytes.Clone(w.mended), w.in.raw[len(raw):]...)
+		w.out = append(bytes.Clone(w.repaired), w.in.raw[len(raw):]...)
 	}
 	if len(w.out) > 0 {
 		n := copy(p, w.out)
@@ -82,7 +82,7 @@ func (w *wire) begin(br *bufio.Reader, limit int) {
 }
 
 // end frees the memory of the head.
-func (w *wire) end() { w.reading, w.in, w.raw, w.mended = false, intake{}, nil, nil }
+func (w *wire) end() { w.reading, w.in, w.raw, w.repaired = false, intake{}, nil, nil }
 
 // ahead returns how many received bytes wait in br and here.
 func (w *wire) ahead(br *bufio.Reader) int { return br.Buffered() + len(w.out) }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rig is a folder with a.part, of which Tributary wrote the first 6 bytes, and its claim.
+// rig is a folder with a.part, whose first 6 bytes Tributary wrote, and its claim.
 type rig struct {
 	*testing.T
 	dir  string

@@ -156,7 +156,7 @@ func (s Store) Completed(file string, urls []string) (size int64, ok bool) {
 	if err != nil || !is.regular || !c.is(is.identity, c.Boot == bootID()) || is.size != c.prefix {
 		return 0, false
 	}
-	if is.coarse() || is.Born == 0 && is.changed > touched+int64(killSlack) { // the inode alone is no proof
+	if is.coarse() || is.Born == 0 && is.changed > touched+int64(killSlack) { // the inode alone does not prove it
 		return 0, false
 	}
 	return is.size, true

@@ -48,7 +48,7 @@ func (p *Proxy) serveClear(conn net.Conn, addr string) {
 	}
 }
 
-// begun is a connection of which some bytes were read.
+// begun is a connection whose first bytes were read.
 type begun struct {
 	net.Conn
 	rest io.Reader

@@ -21,13 +21,13 @@ type ownPage struct {
 	hash string // of its token; "" = it is not paired
 }
 
-// ListenPage listens on an address of this machine that is drawn by lot. While no proxy runs, another user can serve pages at any
+// ListenPage listens on an address of this machine that is drawn at random. While no proxy runs, another user can serve pages at any
 // fixed address, and leave a service worker in the user's browser that later gets what is meant for the proxy's own page. Nobody
 // can do this for an address that is not known before, and nothing that a page at this address knows is valid later.
 func ListenPage() (net.Listener, error) {
 	var b [3]byte
 	rand.Read(b[:]) // never fails
-	// 127.0.0.0/16 has addresses of other programs, and 127.255.255.255 is no host's.
+	// 127.0.0.0/16 has addresses of other programs, and 127.255.255.255 is for broadcasts.
 	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 1+b[0]%254, b[1], 1+b[2]%254)})
 }
 

@@ -38,7 +38,7 @@ const (
 	pieceTime  = 80 * time.Millisecond  // length of a range, at the link's goodput
 	longTime   = 400 * time.Millisecond // the same while the end is far
 	farPieces  = 64                     // the end is far if more such ranges for each link are left
-	calmTime   = 2 * time.Second        // for so long every link must have delivered before ranges grow
+	calmTime   = 2 * time.Second        // for this long every link must have delivered before ranges grow
 	growPieces = 16                     // then they grow by one second in so many
 	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
 	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer

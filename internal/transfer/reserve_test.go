@@ -24,7 +24,7 @@ func (s *script) wantReserve(link int8, from int64) *asked {
 	return r
 }
 
-// reserved makes a transfer over two links, each of which has delivered 64 KiB, with a reserve on link 0.
+// reserved makes a transfer over two links, with 64 KiB from each, and a reserve on link 0.
 func reserved(t *testing.T) (*script, *asked) {
 	t.Helper()
 	s := start(t, Config{Initial: 64 * kB, Reserve: true}, 2)

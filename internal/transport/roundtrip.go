@@ -339,7 +339,7 @@ func UsageOf(ctx context.Context) *Usage {
 	return u
 }
 
-// Harmless reports whether a field of a request holds no credentials. The name is in canonical form.
+// Harmless reports whether a field of a request is without credentials. The name is in canonical form.
 func Harmless(name string) bool { return opening.Harmless(name) }
 
 // ReasonText says to people why a response came over one link. word is that of a Usage.

@@ -25,7 +25,7 @@ const javaOptions = "JAVA_TOOL_OPTIONS"
 // javaVariables are variables whose options may replace ours.
 var javaVariables = []string{javaOptions, "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "SBT_OPTS"}
 
-// usualPassword protects the stores that Java comes with, and is no secret.
+// usualPassword protects the stores that Java comes with, and is well known.
 const usualPassword = "changeit"
 
 // java gives Java programs the proxy, and a copy of Java's store with the certificate. One without the other would not help: without

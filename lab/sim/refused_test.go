@@ -52,7 +52,7 @@ func TestRefusedLater(t *testing.T) {
 	}
 }
 
-// TestRefusedAtOnce runs transfers whose origin answers only 1 to 3 requests, the first of which asks for everything: it is not given
+// TestRefusedAtOnce runs transfers whose origin answers only 1 to 3 requests. The first one asks for everything: it is not given
 // up before another response can replace it.
 func TestRefusedAtOnce(t *testing.T) {
 	for n := range uint64(60) {

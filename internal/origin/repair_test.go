@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestMend: what becomes of odd heads. Of the lines that are left out, none decides where the content ends or how it is read.
-func TestMend(t *testing.T) {
+// TestRepair: what happens to odd heads. Of the lines that are left out, none decides where the content ends or how it is read.
+func TestRepair(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, c := range []struct{ name, raw, want string }{ // want "" = it is refused
 		{"unchanged", ok + "A: b\r\n c\r\nD:\te\xff\r\n\r\n", ok + "A: b\r\n c\r\nD:\te\xff\r\n\r\n"},
@@ -60,7 +60,7 @@ func TestMend(t *testing.T) {
 				t.Fatalf("the head has %d of %d bytes", len(head), len(c.raw))
 			}
 			if err == nil {
-				head, err = mend(head)
+				head, err = repair(head)
 			}
 			if c.want == "" {
 				if !errors.Is(err, ErrMalformed) {
@@ -73,9 +73,9 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// FuzzR044_R235_R236_Mend: where a head ends never depends on how its bytes arrive. A head that net/http reads by itself is refused,
-// or means the same after it was mended, except that chunks in HTTP/1.0 are chunks.
-func FuzzR044_R235_R236_Mend(f *testing.F) {
+// FuzzR044_R235_R236_Repair: where a head ends never depends on how its bytes arrive. A head that net/http reads by itself is refused,
+// or means the same after it was repaired, except that chunks in HTTP/1.0 are chunks.
+func FuzzR044_R235_R236_Repair(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\n c\r\n\r\nhello", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"ICY 200 OK\nA b: c\n\nx", "HTTP/1.1 200\r\nA : b\r\n: c\r\nD\r\n\r\n", "HTTP/1.1 304 x\r\nX\x01: y\r\nY: \x01\r\n\r\n",
@@ -98,17 +98,17 @@ func FuzzR044_R235_R236_Mend(f *testing.F) {
 			return
 		}
 		head = bytes.Clone(head)
-		mended, err := mend(head)
+		repaired, err := repair(head)
 		if err != nil {
 			return
 		}
-		br := bufio.NewReader(bytes.NewReader(mended))
+		br := bufio.NewReader(bytes.NewReader(repaired))
 		got, err := http.ReadResponse(br, nil)
 		if err != nil {
 			return
 		}
 		if rest, _ := io.ReadAll(br); len(rest) > 0 {
-			t.Errorf("net/http ends the head of %q before %q", mended, rest)
+			t.Errorf("net/http ends the head of %q before %q", repaired, rest)
 		}
 		want, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil)
 		if err != nil || strings.Contains(strings.ToLower(string(head)), "transfer-encoding") && !got.ProtoAtLeast(1, 1) {
@@ -116,7 +116,7 @@ func FuzzR044_R235_R236_Mend(f *testing.F) {
 		}
 		if got.TransferEncoding != nil && want.TransferEncoding == nil {
 			if want.ProtoAtLeast(1, 1) || !got.Close {
-				t.Errorf("%q has chunks: %+v", mended, got)
+				t.Errorf("%q has chunks: %+v", repaired, got)
 			}
 			return
 		}
@@ -130,7 +130,7 @@ func FuzzR044_R235_R236_Mend(f *testing.F) {
 			same = maps.EqualFunc(got.Header, want.Header, slices.Equal)
 		}
 		if !same || got.ContentLength != want.ContentLength || got.StatusCode != want.StatusCode || got.Close != want.Close {
-			t.Errorf("%q: %+v, want %+v", mended, got, want)
+			t.Errorf("%q: %+v, want %+v", repaired, got, want)
 		}
 	})
 }

@@ -64,11 +64,11 @@ var vital = []string{
 	"contentlength", "transferencoding", "contentencoding", "contentrange", "connection", "location", "upgrade", "trailer",
 }
 
-// mend returns a head that net/http reads as browsers and curl read this one, or an error if it is not certain what the server
+// repair returns a head that net/http reads as browsers and curl read this one, or an error if it is not certain what the server
 // means: lines that are not fields are left out, ICY, with which radio servers begin, becomes HTTP/1.0, and chunks in HTTP/1.0 are
 // read as chunks (RFC 9112 section 6.1), after which the connection ends. NUL, bare CR and a space before a colon, with which
 // messages are smuggled, are errors. The result may be raw itself.
-func mend(raw []byte) ([]byte, error) {
+func repair(raw []byte) ([]byte, error) {
 	if bytes.IndexByte(raw, 0) >= 0 || bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n")) {
 		return nil, malformed("a NUL or a CR without LF in its head")
 	}
