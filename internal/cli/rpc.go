@@ -89,9 +89,7 @@ func (a *app) pairCommand() *cobra.Command {
 		Use:   "pair",
 		Short: "Print a code with which a browser extension can be paired",
 		Long: `Print a code for the options of the browser extension. The running proxy gives the extension that shows it a token of its
-own. A code is valid once, for five minutes. Anyone who has it can start downloads as you: enter it nowhere else.
-
-` + exitCodes,
+own. A code is valid once, for five minutes. Anyone who has it can start downloads as you: enter it nowhere else.`,
 		Example: "  tributary rpc pair",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
