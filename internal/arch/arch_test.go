@@ -279,7 +279,7 @@ func TestPublic(t *testing.T) {
 	public := []string{"pkg/byterange", "pkg/tributary"}
 	var found []string
 	for _, p := range packages(t, "../..") {
-		if slices.Contains(strings.Split(p.path, "/"), "internal") {
+		if slices.Contains(strings.Split(p.path, "/"), "internal") || p.path == "docs" { // docs exports the text of a page: a file is embedded from its own folder
 			continue
 		}
 		if names := exported(p); slices.Contains(public, p.path) && len(names) > 0 {

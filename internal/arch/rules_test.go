@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary": {imports: []string{"internal/cli"}},
 
 	"internal/cli": {imports: []string{
-		"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
+		"docs", "internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
 		"internal/intercept", "internal/link", "internal/partial", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
 		"internal/trace", "internal/transport", "internal/trust", "internal/use",
 	}},
@@ -89,6 +89,7 @@ var rules = map[string]rule{
 	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
 	"internal/arch":     {},
 	"deploy":            {}, // files; its tests check them against the program
+	"docs":              {},
 
 	// The lab is its own module; nothing here depends on it.
 	"lab/netlab":            {},

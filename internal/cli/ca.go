@@ -28,9 +28,7 @@ their downloads. "tributary run" does not need this. docs/RUN.md explains the ri
 
   1. tributary ca init --hosts HOST,...     create the authority; nothing trusts it yet
   2. sudo tributary ca install FILE         add its certificate to the system's trust store
-  3. set intercept = true in the configuration, then run tributary serve
-
-` + exitCodes,
+  3. set intercept = true in the configuration, then run tributary serve`,
 		Example: `  tributary ca init --hosts files.pythonhosted.org,registry.npmjs.org
   sudo tributary ca install ~/.local/state/tributary/ca.pem
   sudo tributary ca remove ~/.local/state/tributary/ca.pem && tributary ca remove`,
@@ -46,9 +44,7 @@ func (a *app) caInit() *cobra.Command {
 		Short: "Create an authority for some hosts",
 		Long: `Create an authority for the given hosts and their subdomains. Its key is stored in your state folder and only you can
 read it. Critical name constraints limit the authority to these hosts. The root's key signs one intermediate certificate
-with the same constraints and is then discarded. No program trusts the authority until you run "ca install".
-
-` + exitCodes,
+with the same constraints and is then discarded. No program trusts the authority until you run "ca install".`,
 		Example: `  tributary ca init --hosts files.pythonhosted.org,registry.npmjs.org`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -80,9 +76,7 @@ func (a *app) caInstall() *cobra.Command {
 		Short: "Add the authority to the system's trust store (root)",
 		Long: `Add the authority's certificate to the system's trust store with update-ca-certificates. FILE is the certificate that
 "ca init" printed; the default is your own authority. An authority that is not limited to some hosts is refused.
-Programs that have their own trust store, such as browsers, are not affected.
-
-` + exitCodes,
+Programs that have their own trust store, such as browsers, are not affected.`,
 		Example: `  sudo tributary ca install ~/.local/state/tributary/ca.pem`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,9 +103,7 @@ func (a *app) caRemove() *cobra.Command {
 		Use:   "remove [FILE]",
 		Short: "Remove the authority from the trust store (root), and delete it",
 		Long: `Remove the authority's certificate from the system's trust store. This needs root and restores the store to its earlier
-state. Afterwards, "ca remove" without FILE deletes the authority and its key.
-
-` + exitCodes,
+state. Afterwards, "ca remove" without FILE deletes the authority and its key.`,
 		Example: `  sudo tributary ca remove ~/.local/state/tributary/ca.pem && tributary ca remove`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,7 +137,7 @@ func (a *app) caStatus() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status [FILE]",
 		Short:   "Show the authority, and whether this system trusts it",
-		Long:    "Show the authority's hosts, its certificate and whether this system trusts it.\n\n" + exitCodes,
+		Long:    "Show the authority's hosts, its certificate and whether this system trusts it.",
 		Example: `  tributary ca status`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

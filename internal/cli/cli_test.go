@@ -39,6 +39,7 @@ func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logge
 		getenv: func(string) string { return "" },
 	}
 	code = a.run(t.Context(), args)
+	listed(t, code, args...)
 	return code, out.String(), errs.String()
 }
 

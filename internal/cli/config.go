@@ -31,9 +31,7 @@ func (a *app) configCheck() *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Check the configuration file and report every error",
 		Long: `Read the configuration file as serve does, and report every error with its line number. To make a running proxy reload
-the file, run systemctl reload tributary or send it SIGHUP.
-
-Exit codes: 0 the file is valid, 2 it has errors.`,
+the file, run systemctl reload tributary or send it SIGHUP.`,
 		Example: `  tributary config check
   tributary config check /etc/tributary/config.toml`,
 		Args: cobra.MaximumNArgs(1),
@@ -67,9 +65,7 @@ func (a *app) configShow() *cobra.Command {
 		Use:   "show",
 		Short: "Show every setting, and where it comes from",
 		Long: `Print the effective settings in the format of the configuration file, so that you can save and edit them. A comment
-shows where each value comes from: "default", or a line of the file. Flags of serve override these settings.
-
-` + exitCodes,
+shows where each value comes from: "default", or a line of the file. Flags of serve override these settings.`,
 		Example: `  tributary config show
   tributary config show > ~/.config/tributary/config.toml
   tributary config show --json | jq '.settings[] | select(.origin != "default")'`,

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tributary-http/tributary/internal/config"
 )
@@ -68,31 +71,69 @@ func TestConfigCommand(t *testing.T) {
 	}
 }
 
-// TestCommandsAreDocumented: each command has an example and a manual page.
+// TestCommandsAreDocumented: each command has an example, and a manual page with its exit codes and the values of its flags, which
+// --help names, too.
 func TestCommandsAreDocumented(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "man1")
+	dir := t.TempDir()
 	if code, _, errs := invoke(t, nil, "man", dir); code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
+	page := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), ".SH NAME\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+		return string(text)
+	}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, _ := pflag.UnquoteUsage(f); !f.Hidden && f.NoOptDefVal == "" && (value == "" || value != strings.ToUpper(value)) {
+				t.Errorf("%s --%s %s: name the value in backquotes", c.CommandPath(), f.Name, value)
+			}
+		})
 		if c.Hidden { // only for internal use
 			return
 		}
-		if c.Name() == "help" || c.Parent() != nil && c.Parent().Name() == "completion" {
+		if c.Name() == "help" {
 			return // cobra's own
 		}
-		if c.Example == "" && c.Name() != "completion" {
+		if c.Example == "" && c.Name() != "completion" && c.Parent().Name() != "completion" {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
-		page := filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
-		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), `.SH NAME`) {
-			t.Errorf("%s: %v", page, err)
+		text := page("man1/" + pageName(c) + ".1")
+		for _, e := range exitsOf(c) {
+			if want := fmt.Sprintf("\n\\fB%d\\fP\n%s\n", e.code, e.meaning); !strings.Contains(text, want) {
+				t.Errorf("%s: the page lacks the exit code %d", c.CommandPath(), e.code)
+			}
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			value, _ := pflag.UnquoteUsage(f)
+			if want := strings.TrimSpace("--" + f.Name + " " + value); !f.Hidden && !strings.Contains(text, want+"\\fP\n") {
+				t.Errorf("%s: the page lacks %s", c.CommandPath(), want)
+			}
+		})
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
 	}
 	started := false
 	walk((&app{}).root(&started))
+
+	if !strings.Contains(page("man1/tributary.1"), "tributary.toml(5)") {
+		t.Error("tributary(1) does not refer to tributary.toml(5)")
+	}
+	reference := page("man5/tributary.toml.5")
+	var defaults bytes.Buffer
+	if err := (&config.File{Config: config.Default()}).WriteTOML(&defaults); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(defaults.String()) {
+		if key, _, ok := strings.Cut(line, " = "); ok && !strings.Contains(reference, "\n"+key+" = ") {
+			t.Errorf("tributary.toml(5) lacks %s", key)
+		}
+	}
+	if strings.Contains(reference, "](") || strings.Contains(reference, ".md\\[") {
+		t.Error("tributary.toml(5) has links that lead nowhere")
+	}
 }

@@ -26,9 +26,7 @@ reverse path filtering, free ports, proxy variables and resource limits. Each pr
 that fixes it. Nothing is changed.
 
 Over each link, doctor sends one DNS query for example.com, and another one to the link's router if no other server
-answers. It also connects to each upstream proxy. With --offline it sends nothing.
-
-Exit codes: 0 no problems (there may be warnings), 1 failure, 2 wrong usage, 10 problems that must be fixed.`,
+answers. It also connects to each upstream proxy. With --offline it sends nothing.`,
 		Example: `  tributary doctor
   tributary doctor --offline --json`,
 		Args: cobra.NoArgs,

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/doctor"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/supervise"
 )
 
 // The exit codes. docs/TROUBLESHOOTING.md lists them.
@@ -25,17 +29,59 @@ const (
 
 	exitUnfit = 10 // doctor: a problem must be fixed
 
-	exitSignaled = 128 // plus the number of the signal
+	exitSignaled = supervise.ExitSignaled
 )
 
-// exitCodes is the part of the help that lists the exit codes.
-const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
+// exit is an exit code and its meaning.
+type exit struct {
+	code    int
+	meaning string
+}
 
-// getExitCodes is the corresponding part of the help of get.
-const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, DNS failure, connection
-failure), 6 unexpected response, 7 TLS (for example an invalid certificate), 8 the file cannot be written or already
-exists, 9 checksum mismatch, 130 stopped by SIGINT, 143 stopped by SIGTERM. With several URLs, the code of the first
-failure.`
+// commonExits are the exit codes of a command that exits does not list.
+var commonExits = []exit{
+	{exitOK, "done"}, {exitFailure, "failure"}, {exitUsage, "wrong usage or configuration"}, {exitPermission, "no permission"},
+}
+
+// listenExits are those of a command that opens a port.
+var listenExits = slices.Insert(slices.Clone(commonExits), exitPortInUse, exit{exitPortInUse, "port in use"})
+
+// exits are the exit codes by the path of the command.
+var exits = map[string][]exit{
+	"tributary":             listenExits,
+	"tributary serve":       listenExits,
+	"tributary relay serve": listenExits,
+	"tributary redirect on": listenExits,
+	"tributary get": slices.Concat(commonExits, []exit{
+		{int(get.Network), "network: no link, DNS failure, connection failure"},
+		{int(get.Server), "unexpected response"},
+		{int(get.Trust), "TLS: for example an invalid certificate"},
+		{int(get.File), "the file cannot be written: for example, it exists"},
+		{int(get.Mismatch), "checksum mismatch"},
+		{exitSignaled + int(syscall.SIGINT), "stopped by SIGINT"},
+		{exitSignaled + int(syscall.SIGTERM), "stopped by SIGTERM"},
+	}),
+	"tributary run": slices.Concat(commonExits, []exit{
+		{supervise.ExitNotRun, "the command cannot be run"},
+		{supervise.ExitNotFound, "the command was not found"},
+		{supervise.ExitSignaled, "plus the number of the signal that ended the command"},
+	}),
+	"tributary doctor": {
+		{exitOK, "done: no problems, but there may be warnings"},
+		{exitFailure, "failure"},
+		{exitUsage, "wrong usage or configuration"},
+		{exitUnfit, "problems that must be fixed"},
+	},
+	"tributary config check": {{exitOK, "done: the file is valid"}, {exitUsage, "wrong usage or configuration: the file has errors"}},
+}
+
+// exitsOf returns the exit codes of a command.
+func exitsOf(c *cobra.Command) []exit {
+	if all, ok := exits[c.CommandPath()]; ok {
+		return all
+	}
+	return commonExits
+}
 
 // usageError is an error in the command line or the configuration file.
 type usageError struct{ error }

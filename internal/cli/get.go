@@ -27,7 +27,7 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var flags getFlags
 	c := &cobra.Command{
-		Use:   "get [FLAGS] URL...",
+		Use:   "get [flags] URL...",
 		Short: "Download files over all links, including https",
 		Long: `Download each URL to a file over all links at once. get connects to the server itself: it does not need a running proxy
 and ignores http_proxy. https downloads use all links too, and the server's certificate is verified on each of them.
@@ -37,12 +37,11 @@ incomplete download is stored as FILE.part and renamed when it is complete. If i
 (Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed; files that are
 complete stay as they are.
 
-Several URLs are downloaded one after another, or -j at a time. If one fails, get continues with the next.
+Several URLs are downloaded one after another, or -j at a time. If one fails, get continues with the next,
+and exits with the code of the first failure.
 
 get follows up to 20 redirects, but from https to http only with --allow-downgrade. Header fields from --header and a
-password in the URL are sent only to the scheme, host and port of the original URL.
-
-` + getExitCodes,
+password in the URL are sent only to the scheme, host and port of the original URL.`,
 		Example: `  tributary get https://example.com/big.iso
   tributary get -o disk.img --checksum sha256:HEX https://example.com/big.iso
   tributary get --resume https://example.com/big.iso

@@ -108,6 +108,7 @@ func invokeGet(t *testing.T, e *scripted, args ...string) (f fetched, code int, 
 		},
 	}
 	code = a.run(t.Context(), append([]string{"get"}, args...))
+	listed(t, code, "get")
 	return f, code, out.String(), errs.String()
 }
 

@@ -21,9 +21,7 @@ func (a *app) linksCommand() *cobra.Command {
 		Use:   "links",
 		Short: "List the network interfaces and explain why each is used or not",
 		Long: `List every network interface with its kind, state, addresses, gateways and DNS servers, and explain why Tributary uses
-it or not. "tributary serve" with the same settings would choose the same links. Nothing is sent over the network.
-
-` + exitCodes,
+it or not. "tributary serve" with the same settings would choose the same links. Nothing is sent over the network.`,
 		Example: `  tributary links
   tributary links --link tun0      # what serve would do with this flag
   tributary links --json | jq -r '.[] | select(.used) | .name'`,

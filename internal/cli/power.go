@@ -55,9 +55,7 @@ With --calibrate, power keeps every core and the loopback interface busy and sto
 as a percentage of this full load.
 
 With --pcap, power does not run anything. It reads packet captures (pcap or pcapng, one interface each) and prints the
-energy that a phone's radios would have used for them, according to published measurements.
-
-` + exitCodes,
+energy that a phone's radios would have used for them, according to published measurements.`,
 		Example: `  tributary power -- tributary get https://example.com/big.iso
   sudo tributary power --idle 30s --tail 0s -- curl -O https://example.com/big.iso
   tributary power --calibrate

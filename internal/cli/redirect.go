@@ -36,9 +36,7 @@ With --https, port 443 is redirected too. These connections stay encrypted, so t
 Connections of the programs that spread_programs lists in the configuration are spread over the links; those of other
 programs stay on one link. QUIC (UDP) bypasses the redirect unless you block it with --no-quic.
 
-The rules are removed when the proxy ends, even if it crashes. "redirect off" removes them at any time.
-
-` + exitCodes,
+The rules are removed when the proxy ends, even if it crashes. "redirect off" removes them at any time.`,
 		Example: `  sudo tributary redirect on
   sudo tributary redirect on --port 80 --port 8000 --user alice --user 2000-2999
   sudo tributary redirect on --https --no-quic
@@ -70,9 +68,7 @@ ends or crashes. With --foreground, this process does that itself.
 The proxy's own connections are exempt, and so are those of all other programs that run as the proxy's user. Run the
 proxy as a service with its own user, or your programs are not redirected. To redirect them anyway, name the user with
 --user; the proxy then needs CAP_NET_ADMIN, to mark its own connections. Connections to loopback, link-local and
-multicast addresses are never redirected.
-
-` + exitCodes,
+multicast addresses are never redirected.`,
 		Example: `  sudo tributary redirect on
   sudo tributary redirect on --user alice
   sudo tributary redirect on --user 10000-19999 --except 10123   # the user ID of an Android app`,
@@ -202,9 +198,7 @@ func (a *app) redirectOff() *cobra.Command {
 		Use:   "off",
 		Short: "Stop redirecting connections, whether or not the proxy runs",
 		Long: `Remove the firewall rules and stop the background process of "redirect on". Connections that were already redirected stay
-open as long as the proxy runs.
-
-` + exitCodes,
+open as long as the proxy runs.`,
 		Example: `  sudo tributary redirect off`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -251,7 +245,7 @@ func (a *app) redirectStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "Show whether connections are redirected and whether the proxy runs",
-		Long:    "Show whether connections are redirected, and whether the proxy that serves them is running.\n\n" + exitCodes,
+		Long:    "Show whether connections are redirected, and whether the proxy that serves them is running.",
 		Example: `  sudo tributary redirect status --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,26 +68,76 @@ func TestReference(t *testing.T) {
 	})
 	t.Run("exit codes", func(t *testing.T) {
 		table := page("TROUBLESHOOTING.md")
-		for code, what := range map[int]string{
-			exitOK: "done", exitFailure: "failure", exitUsage: "wrong usage", exitPortInUse: "port in use", exitPermission: "no permission",
-		} {
-			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(table, row) {
-				t.Errorf("missing: %s", row)
-			}
-			if short := fmt.Sprintf("%d %s", code, what); !strings.Contains(exitCodes, short) {
-				t.Errorf("help lacks: %s", short)
-			}
-		}
-		for code, what := range map[int]string{
-			int(get.Network): "network", int(get.Server): "unexpected response", int(get.Trust): "TLS", int(get.File): "the file cannot be written",
-		} {
-			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(table, row) {
-				t.Errorf("missing: %s", row)
-			}
-			short := strings.ReplaceAll(getExitCodes, "\n", " ")
-			if want := fmt.Sprintf("%d %s", code, what); !strings.Contains(short, want) {
-				t.Errorf("help of get lacks: %s", want)
+		for path, all := range exits {
+			for _, e := range all {
+				what, _, _ := strings.Cut(e.meaning, ":")
+				if row := fmt.Sprintf("| %d | %s", e.code, what); !strings.Contains(table, row) {
+					t.Errorf("missing: %s", row)
+				}
+				command, line := strings.Fields(path)[1:], fmt.Sprintf("\n  %-3d  %s\n", e.code, e.meaning)
+				if _, help, _ := invoke(t, noServe, append(command, "--help")...); !strings.Contains(help, line) {
+					t.Errorf("%s --help lacks %q", path, line)
+				}
 			}
 		}
 	})
+}
+
+// TestEveryExitCodeIsListed: the sources name no exit code that no command lists. invoke checks what commands return.
+func TestEveryExitCodeIsListed(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	_, rest, _ := strings.Cut(read("exit.go"), "\nvar commonExits")
+	table, _, ok := strings.Cut(rest, "\nfunc exitsOf")
+	if !ok {
+		t.Fatal("no table in exit.go")
+	}
+	common := map[string]int{"get.Canceled": exitFailure, "get.Usage": exitUsage, "get.Permission": exitPermission}
+	if int(get.Canceled) != exitFailure || int(get.Usage) != exitUsage || int(get.Permission) != exitPermission {
+		t.Errorf("not the common codes: %v", common)
+	}
+	for _, source := range []struct{ path, pattern, prefix, in string }{
+		{"exit.go", `(?m)^\t(exit[A-Z]\w+) +=`, "", table},
+		{"../get/failure.go", `(?m)^\t(\w+) +Kind += `, "get.", table},
+		{"../supervise/main_linux.go", `(?m)^\t(Exit\w+) += `, "supervise.", table},
+		{"../fault/table.go", `(?m)^\t(Exit\w+) += `, "fault.", read("../get/failure.go")},
+	} {
+		found := regexp.MustCompile(source.pattern).FindAllStringSubmatch(read(source.path), -1)
+		if len(found) < 3 {
+			t.Errorf("%s: only %d codes", source.path, len(found))
+		}
+		for _, m := range found {
+			name := source.prefix + m[1]
+			if _, known := common[name]; !known && !regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).MatchString(source.in) {
+				t.Errorf("no command lists %s of %s", name, source.path)
+			}
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if m := regexp.MustCompile(`(coded|ended)Error\{.*\b\d+\}`).FindString(read(f)); m != "" && !strings.HasSuffix(f, "_test.go") {
+			t.Errorf("%s: %s: the code has no name", f, m)
+		}
+	}
+}
+
+// listed fails the test if a command returned an exit code that it does not list.
+func listed(t *testing.T, code int, args ...string) {
+	t.Helper()
+	started := false
+	command, _, err := (&app{}).root(&started).Find(args)
+	if err != nil {
+		return
+	}
+	if !slices.ContainsFunc(exitsOf(command), func(e exit) bool { return e.code == code }) {
+		t.Errorf("%s lacks the exit code %d in its list", command.CommandPath(), code)
+	}
 }

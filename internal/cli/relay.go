@@ -37,9 +37,7 @@ If you have ssh access to the server, one command does everything: tributary rel
 
   1. on the server:  tributary relay serve --listen :443
   2. on the server:  tributary relay pair HOST:443        prints a pairing link that is valid once
-  3. here:           tributary relay join LINK            then start tributary serve
-
-` + exitCodes,
+  3. here:           tributary relay join LINK            then start tributary serve`,
 		Example: `  tributary relay setup root@relay.example.com
   tributary relay serve --listen :443
   tributary relay pair relay.example.com:443
@@ -62,9 +60,7 @@ passes to it. When started as root, it runs as the owner of its state folder.
 
 On shutdown, the relay refuses new tunnels, which clients then send over one link, and keeps open tunnels for up to
 --drain. A second signal stops it immediately. Changed keys and limits take effect within seconds, and immediately on
-SIGHUP.
-
-` + exitCodes,
+SIGHUP.`,
 		Example: `  tributary relay serve --listen :443
   tributary relay serve --listen 203.0.113.5:443 --allow-destinations 10.0.0.0/24
   tributary relay serve --listen :443 --metrics 127.0.0.1:9092`,
@@ -117,9 +113,7 @@ func (a *app) relayClients() *cobra.Command {
 		Short: "List the paired clients of this relay",
 		Long: `List the paired clients with their key, the time of pairing, the data that their tunnels have carried this month (UTC) and
 their limits. While the relay runs, up to 16 MiB may not be included yet. Run this as root or as the user of
-"relay serve".
-
-` + exitCodes,
+"relay serve".`,
 		Example: `  tributary relay clients`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -160,9 +154,7 @@ func (a *app) relayRemove() *cobra.Command {
 		Use:   "remove KEY",
 		Short: "Remove a client from this relay",
 		Long: `Remove the client whose key begins with KEY; "relay clients" shows the keys. Its tunnels end within seconds. Run this as
-root or as the user of "relay serve".
-
-` + exitCodes,
+root or as the user of "relay serve".`,
 		Example: `  tributary relay remove q3fX
   tributary relay remove -- -x7Q     # a key that begins with "-"`,
 		Args: cobra.ExactArgs(1),
@@ -191,9 +183,7 @@ func (a *app) relayPair() *cobra.Command {
 		Long: `Print a pairing link for one client. The link is valid once, for 15 minutes; keep it secret until it is used. HOST:PORT is
 the address at which clients reach this relay. Run this as root or as the user of "relay serve".
 
-On a terminal, the link is also shown as a QR code for phones, unless you give --qr=false.
-
-` + exitCodes,
+On a terminal, the link is also shown as a QR code for phones, unless you give --qr=false.`,
 		Example: `  tributary relay pair relay.example.com:443
   ssh root@relay.example.com tributary relay pair relay.example.com:443 --qr
   tributary relay pair relay.example.com:443 --rate 20Mbit/s --month 100GB`,
@@ -240,9 +230,7 @@ func (a *app) relayJoin() *cobra.Command {
 		Use:   "join LINK",
 		Short: "Pair with a relay, using a link from relay pair",
 		Long: `Pair with a relay. LINK is the link that "relay pair" printed on the relay. If LINK is "-", it is read from standard
-input, so that other users of this machine cannot see it in the process list.
-
-` + exitCodes,
+input, so that other users of this machine cannot see it in the process list.`,
 		Example: `  tributary relay join -
   ssh root@relay.example.com tributary relay pair relay.example.com:443 | tributary relay join -`,
 		Args: cobra.ExactArgs(1),

@@ -78,9 +78,7 @@ func (a *app) relayLimit() *cobra.Command {
 		Long: `Set limits for the client whose key begins with KEY; "relay clients" shows the keys and limits. Limits that are not given
 stay unchanged, and 0 removes a limit. They take effect within seconds, for open tunnels too. When a client reaches a
 limit, its "tributary status" says so, and its new tunnels use a single link. Run this as root or as the user of
-"relay serve".
-
-` + exitCodes,
+"relay serve".`,
 		Example: `  tributary relay limit q3fX --rate 20Mbit/s --month 100GB --flows 200
   tributary relay limit q3fX --month 0`,
 		Args: cobra.ExactArgs(1),

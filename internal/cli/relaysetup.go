@@ -41,9 +41,7 @@ func (a *app) relaySetup() *cobra.Command {
 		Long: `Copy this program to a server over ssh, install it there as a relay, pair with it, add the relay to the configuration, and
 measure how much each link adds. HOST is any destination that ssh accepts, including a name from ~/.ssh/config. The relay
 runs as a systemd service if the server has systemd, and otherwise as a background process that does not survive a reboot.
-Run the command again to update the relay. "relay undo" removes everything.
-
-` + exitCodes,
+Run the command again to update the relay. "relay undo" removes everything.`,
 		Example: `  tributary relay setup root@relay.example.com
   tributary relay setup root@relay.example.com --port 8443 --ssh-option IdentityFile=~/.ssh/relay`,
 		Args: cobra.ExactArgs(1),
@@ -177,9 +175,7 @@ func (a *app) relayUndo() *cobra.Command {
 		Short: "Remove everything that \"relay setup\" installed, here and on the server",
 		Long: `Remove the relay that "relay setup" installed on a server, together with the keys of all its clients. Then delete the
 relay's keys on this machine and remove the relay from the configuration. With --here, change only this machine, for
-example if the server no longer exists.
-
-` + exitCodes,
+example if the server no longer exists.`,
 		Example: `  tributary relay undo root@relay.example.com
   tributary relay undo --here root@relay.example.com`,
 		Args: cobra.ExactArgs(1),

@@ -101,9 +101,7 @@ func (a *app) root(started *bool) *cobra.Command {
 		Use:   "tributary",
 		Short: "A local HTTP proxy that spreads each download over all network links",
 		Long: `Tributary is a local HTTP proxy. It spreads a large download over all network links of this machine (Wi-Fi, LTE,
-Ethernet, ...) and continues if one of them fails.
-
-` + exitCodes,
+Ethernet, ...) and continues if one of them fails.`,
 		Example: `  tributary serve
   http_proxy=http://127.0.0.1:8080 curl -O http://deb.debian.org/debian/ls-lR.gz
   tributary get https://example.com/big.iso
@@ -118,6 +116,14 @@ Ethernet, ...) and continues if one of them fails.
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		help(c, args)
+		fmt.Fprintln(a.stdout, "\nExit codes:")
+		for _, e := range exitsOf(c) {
+			fmt.Fprintf(a.stdout, "  %-3d  %s\n", e.code, e.meaning)
+		}
+	})
 	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
 		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()

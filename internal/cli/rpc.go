@@ -89,9 +89,7 @@ func (a *app) pairCommand() *cobra.Command {
 		Use:   "pair",
 		Short: "Print a code with which a browser extension can be paired",
 		Long: `Print a code for the options of the browser extension. The running proxy gives the extension that shows it a token of its
-own. A code is valid once, for five minutes. Anyone who has it can start downloads as you: enter it nowhere else.
-
-` + exitCodes,
+own. A code is valid once, for five minutes. Anyone who has it can start downloads as you: enter it nowhere else.`,
 		Example: "  tributary rpc pair",
 	}, func(ctx context.Context, client *control.Client) (string, error) {
 		code, err := client.Pair(ctx)
@@ -108,9 +106,7 @@ func (a *app) pageCommand() *cobra.Command {
 		Short: "Print the address at which the live page can change downloads",
 		Long: `Print the address of the live page at which you can add, pause, order and remove downloads. It contains a code, which is valid
 once, for five minutes: open it in a browser of your own. The page keeps control until the proxy ends, or until you open another
-one. The address is a new one after each start of the proxy.
-
-` + exitCodes,
+one. The address is a new one after each start of the proxy.`,
 		Example: "  tributary rpc page",
 	}, func(ctx context.Context, client *control.Client) (string, error) { return client.Page(ctx) })
 }

@@ -30,7 +30,7 @@ func (e endedError) Error() string { return fmt.Sprintf("the command ended with 
 func (a *app) runCommand() *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
-		Use:   "run [FLAGS] COMMAND [ARGUMENT]...",
+		Use:   "run [flags] COMMAND [ARGUMENT]...",
 		Short: "Run a command whose downloads use all links, including https",
 		Long: `Run COMMAND with its own private proxy, so that its downloads use all links, as with "tributary get". "tributary serve"
 does not have to run.
@@ -45,9 +45,7 @@ This works with programs that read these variables: curl, wget, git, pip, uv, np
 most others. docs/RUN.md lists them and explains how trust works.
 
 Signals are forwarded to the command. When it ends, its background processes are stopped too, and a last line shows how
-much each link carried.
-
-Exit codes: those of the command, 127 if it was not found, 128 plus the number of the signal that ended it.`,
+much each link carried. run exits with the exit code of the command.`,
 		Example: `  tributary run curl -O https://example.com/big.iso
   tributary run pip install torch
   tributary run --only example.com npm ci
@@ -60,7 +58,7 @@ Exit codes: those of the command, 127 if it was not found, 128 plus the number o
 				return usageError{err}
 			}
 			if _, err := exec.LookPath(args[0]); err != nil {
-				return codedError{err, 127}
+				return codedError{err, supervise.ExitNotFound}
 			}
 			if err := a.knownLinks(cmd, cfg); err != nil {
 				return usageError{err}

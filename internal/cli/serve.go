@@ -32,9 +32,7 @@ Settings come from the file given by --config, or from $XDG_CONFIG_HOME/tributar
 the file. Settings of single links ([link.NAME]) exist only in the file. On SIGHUP, the proxy reloads the file. Changes to
 links and the log level take effect immediately; other changes need a restart, and a file with such a change is rejected.
 
-` + userHelp + `
-
-` + exitCodes,
+` + userHelp,
 		Example: `  tributary serve
   tributary serve --link wlan0 --link wwan0
   tributary serve --listen 127.0.0.1:3128 --admin 127.0.0.1:9092

@@ -37,9 +37,7 @@ requests, and number of bans. Downloads are numbered, so that URLs stay private.
 
 The command connects to the Unix socket of the proxy: the one that "control" in the configuration names, by default in
 $XDG_RUNTIME_DIR/tributary, and otherwise that of the system service. Sockets of other users are ignored, except that
-root may use a socket in its owner's own folder.
-
-` + exitCodes,
+root may use a socket in its owner's own folder.`,
 		Example: `  tributary status
   tributary status --once
   tributary status --json | jq .links`,

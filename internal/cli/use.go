@@ -46,9 +46,7 @@ The gateway's port must be one that no other user can take while the proxy does 
 
 ` + use.About() + `
 System-wide settings need root; all others are those of the current user. docs/GATEWAY.md explains what each program
-does while the proxy is not running.
-
-` + exitCodes,
+does while the proxy is not running.`,
 		Example: `  tributary use pip
   sudo tributary use docker --upstream docker.io --upstream ghcr.io
   tributary use go --print

@@ -22,9 +22,9 @@ const (
 
 // Exit codes of shells for commands that cannot be run or were ended by a signal.
 const (
-	exitNotRun   = 126
-	exitNotFound = 127
-	exitSignaled = 128
+	ExitNotRun   = 126
+	ExitNotFound = 127
+	ExitSignaled = 128 // plus the number of the signal
 )
 
 // Bind is a file that takes the place of another one in the mount namespace of the supervisor.
@@ -42,13 +42,13 @@ func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 	}
 	if err != nil {
 		say(fmt.Errorf("this command is internal to tributary run: %w", err))
-		return exitNotRun
+		return ExitNotRun
 	}
 	_ = os.Unsetenv(controlled)
 	pipe := os.NewFile(uintptr(control), "control")
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		say(fmt.Errorf("become the reaper of the command's processes: %w", err))
-		return exitNotRun
+		return ExitNotRun
 	}
 	// Signals of the terminal reach the command by themselves, all others come over the pipe. But who ends this process means the
 	// command.
@@ -60,23 +60,23 @@ func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 		}
 	}
 	if _, err := io.ReadFull(pipe, make([]byte, 1)); err != nil { // proceed
-		return exitNotRun
+		return ExitNotRun
 	}
 	if err := bindAll(binds); err != nil {
 		say(err)
-		return exitNotRun
+		return ExitNotRun
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		say(err)
-		return exitNotFound
+		return ExitNotFound
 	}
 	p, err := os.StartProcess(path, argv, &os.ProcAttr{
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: &unix.SysProcAttr{Pdeathsig: unix.SIGKILL},
 	})
 	if err != nil {
 		say(err)
-		return exitNotRun
+		return ExitNotRun
 	}
 	command := p.Pid
 	_ = p.Release() // reap waits for it
@@ -92,11 +92,11 @@ func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 			_ = unix.Kill(command, s) // it is not reaped yet, or ended is ready
 		case <-orphaned:
 			endAll(none, 0)
-			return exitSignaled + int(unix.SIGKILL)
+			return ExitSignaled + int(unix.SIGKILL)
 		case status := <-ended:
 			endAll(none, grace)
 			if status.Signaled() {
-				return exitSignaled + int(status.Signal())
+				return ExitSignaled + int(status.Signal())
 			}
 			return status.ExitStatus()
 		}

@@ -129,7 +129,7 @@ while read -r arch _; do
 done <<<"$platforms"
 
 say 'Packages'
-gzip -9n "$stage"/man/*.1
+gzip -9n "$stage"/man/*/*
 gzip -9nc CHANGELOG.md >"$stage/changelog.gz"
 tool nfpm --version >/dev/null # compiled before the working directory changes
 nfpm=$(tool -n nfpm)

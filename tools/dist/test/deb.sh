@@ -36,8 +36,8 @@ check "systemd-analyze security: $(inside systemd-analyze security tributary --n
 	inside sh -c "systemd-analyze security tributary --threshold=25 --no-pager >/dev/null"
 check 'root'"'"'s doctor finds it at both ports, which systemd holds, too' equal "$(inside tributary doctor --offline | grep -c '^ok .*Tributary is running')" 2
 check 'enabled at boot' inside systemctl is-enabled tributary.service tributary.socket
-check 'manual pages' inside sh -c 'man --where tributary && man --where tributary-get'
-check 'manual pages have no errors' sh -c "for f in '$root'/usr/share/man/man1/tributary*.1.gz; do mandoc -T lint -W error \"\$f\" || exit 1; done"
+check 'manual pages' inside sh -c 'man --where tributary && man --where tributary-get && man --where 5 tributary.toml'
+check 'manual pages have no errors' sh -c "for f in '$root'/usr/share/man/man[15]/tributary*.gz; do mandoc -T lint -W error \"\$f\" || exit 1; done"
 check 'completions load' inside bash -c '. /usr/share/bash-completion/completions/tributary'
 # Debian has a changelog for each upload, and tells users of a release's bugs by its own tracker; the packages are not from Debian.
 check 'lintian finds no error' lintian --no-cfg --fail-on error --suppress-tags \
