@@ -132,7 +132,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Roots: roots.Pool(), Intercept: opener, Carried: sum.add, Refused: sum.refuse})
+	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Roots: roots.Pool(), Intercept: opener, Store: f.store, Carried: sum.add, Refused: sum.refuse})
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,9 @@ func unopened(all []intercept.Unopened, store bool) string {
 		}
 		text += fmt.Sprintf("; over one link: %s (%s)", strings.Join(names, ", "), reason)
 	}
-	distrusted := func(u intercept.Unopened) bool { return u.Reason == intercept.Closed || u.Reason == intercept.Rejected }
+	distrusted := func(u intercept.Unopened) bool {
+		return u.Reason == intercept.Closed || u.Reason == intercept.Rejected || u.Reason == intercept.OwnStore
+	}
 	if !store && slices.ContainsFunc(all, distrusted) {
 		text += "; --store may help"
 	}

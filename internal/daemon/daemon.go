@@ -155,6 +155,9 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	}
 	switch {
 	case d.private != nil:
+		if !d.private.Store && d.private.Intercept != nil {
+			d.private.Intercept.Distrusts = d.distrusts
+		}
 		p.Users, p.Intercept, p.Carried, p.Refused = d.private.Users, d.private.Intercept, d.private.Carried, d.private.Refused
 	case d.cfg.Intercept:
 		if p.Intercept, err = interceptStored(d.log); err != nil {

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
@@ -23,8 +25,19 @@ type PrivateOptions struct {
 	Users     []uint32       // user IDs; all others get 403
 	Roots     *x509.CertPool // authorities that servers are verified with; nil = the system's
 	Intercept *intercept.Interceptor
-	Carried   func(link string, bytes int64)   // see proxy.Config
-	Refused   func(destination, reason string) // see proxy.Config
+	// Store says that programs find the certificate in the system's store, and not by variables only.
+	Store   bool
+	Carried func(link string, bytes int64)   // see proxy.Config
+	Refused func(destination, reason string) // see proxy.Config
+}
+
+// configured are programs with GnuTLS that run gives the certificate by their own settings, or that read a variable themselves.
+var configured = []string{"wget", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks"}
+
+// distrusts reports whether a program verifies servers with GnuTLS, which trusts the system's store and reads no variable. If it has
+// OpenSSL too, either may be the one that it uses.
+func (d *Daemon) distrusts(path string) bool {
+	return !slices.Contains(configured, filepath.Base(path)) && d.programs.Loads(path, "libgnutls.so") && !d.programs.Loads(path, "libssl.so")
 }
 
 // privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.

@@ -26,6 +26,9 @@ type Config struct {
 	Pins      *Pins
 	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
 	Except    []string // hosts not to open, with all their subdomains
+	// Distrusts, if not nil, reports whether a program is known not to accept certificates of the Authority before it has seen one.
+	// It gets the program that was asked for last.
+	Distrusts func(program string) bool
 }
 
 // Interceptor decides which tunnels are opened, and opens them.
@@ -53,6 +56,7 @@ const (
 	Excluded          Reason = "listed as never decrypted"
 	Pinned            Reason = "the program accepts only the host's own certificate"
 	Rejected          Reason = "the program rejected run's certificate of another host"
+	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
 	Closed            Reason = "left without a request after seeing run's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
 	Unverified        Reason = "the host's certificate is not valid"
@@ -64,7 +68,7 @@ const (
 type Unopened struct {
 	Host    string
 	Reason  Reason
-	Program string // path of the program that is Closed
+	Program string // path of the program; for Closed and OwnStore
 }
 
 // NewInterceptor returns an Interceptor.
@@ -156,6 +160,11 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		i.report(host, OtherProtocol)
 		return Opened{Early: h.bytes}, nil
 	}
+	program := call(client.Program) // while the client waits: once it has rejected the certificate, its process may be gone
+	if i.Distrusts != nil && program != "" && i.Distrusts(program) {
+		i.note(Unopened{Host: host, Reason: OwnStore, Program: program})
+		return Opened{Early: h.bytes}, nil
+	}
 	v, ok := i.known(addr)
 	if !ok && greet == nil { // the verdict expired a moment ago
 		return Opened{Early: h.bytes}, nil
@@ -170,7 +179,7 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		i.report(host, v.tunnel)
 		return Opened{Early: h.bytes, Spent: !ok}, nil
 	}
-	c, visit, err := i.answer(ctx, client, h, host, v)
+	c, visit, err := i.answer(ctx, client, program, h, host, v)
 	return Opened{Conn: c, Spent: !ok, Visit: visit}, err
 }
 
@@ -209,7 +218,7 @@ func ask(ctx context.Context, greet Greet) verdict {
 }
 
 // answer does the handshake with the client.
-func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host string, v verdict) (*tls.Conn, *Visit, error) {
+func (i *Interceptor) answer(ctx context.Context, client Client, program string, h hello, host string, v verdict) (*tls.Conn, *Visit, error) {
 	leaf, err := i.Authority.Leaf(strings.TrimSuffix(host, "."))
 	if err != nil {
 		return nil, nil, err
@@ -222,7 +231,6 @@ func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host s
 	c := tls.Server(nc, &tls.Config{
 		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
 	})
-	program := call(client.Program) // while the client waits: once it has rejected the certificate, its process may be gone
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	err = c.HandshakeContext(ctx)

@@ -2,9 +2,11 @@ package intercept
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -458,5 +460,33 @@ func TestExcluded(t *testing.T) {
 		if within(host, all) != want {
 			t.Errorf("%s: %v", host, !want)
 		}
+	}
+}
+
+// TestR215OwnStore: a program that is known to distrust the authority never sees a certificate of it.
+func TestR215OwnStore(t *testing.T) {
+	a, err := New("test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := NewInterceptor(Config{Authority: a, Pins: OpenPins("", quiet()), Distrusts: func(program string) bool { return program == "/bin/lftp" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]Reason{"/bin/lftp": OwnStore, "/bin/curl": NoHandshake, "": NoHandshake} {
+		near, far := net.Pipe()
+		go func() {
+			_ = tls.Client(near, &tls.Config{ServerName: "example.com", NextProtos: []string{"http/1.1"}}).Handshake()
+		}()
+		got, err := i.Open(t.Context(), Client{Conn: far, Program: func() string { return program }}, "example.com", "example.com:443",
+			func(context.Context) (string, bool, error) { return "", false, errors.New("no server") })
+		if err != nil || got.Conn != nil || len(got.Early) == 0 || got.Spent == (want == OwnStore) {
+			t.Errorf("%q: %+v, %v", program, got, err)
+		}
+		if !slices.ContainsFunc(i.Unopened(), func(u Unopened) bool { return u.Reason == want && (u.Program == program || u.Program == "") }) {
+			t.Errorf("%q: %v", program, i.Unopened())
+		}
+		near.Close()
+		far.Close()
 	}
 }

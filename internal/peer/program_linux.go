@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"os"
@@ -36,6 +37,7 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	p.mu.Unlock()
 	for _, pid := range recent {
 		if path := program(pid); wanted(path, names) && holds(pid, file) {
+			p.found(pid)
 			return path, nil
 		}
 	}
@@ -47,6 +49,19 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 		}
 	}
 	return "", err
+}
+
+// Loads reports whether the process with this program that Of found last has loaded a library, such as "libssl.so".
+func (p *Programs) Loads(path, library string) bool {
+	p.mu.Lock()
+	recent := slices.Clone(p.recent)
+	p.mu.Unlock()
+	i := slices.IndexFunc(recent, func(pid int) bool { return program(pid) == path })
+	if i < 0 {
+		return false
+	}
+	maps, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(recent[i]), "maps")) // the process may have ended
+	return bytes.Contains(maps, []byte("/"+library))
 }
 
 func (p *Programs) found(pid int) {

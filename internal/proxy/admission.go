@@ -172,7 +172,10 @@ func (p *Proxy) leave(nc net.Conn) {
 		if session != nil {
 			session.Close()
 		}
-		c.visit.Ended()
+		if c.visit != nil {
+			c.visit.Ended()
+			p.opened.visits.Done()
+		}
 		p.crowd.Leave(c.user, c.place, nc)
 	}
 }

@@ -28,6 +28,7 @@ type openedTunnels struct {
 	server   *inbound.Server
 	requests handoff
 	serving  sync.WaitGroup
+	visits   sync.WaitGroup // connections whose visit has not ended: net/http reports the end of a connection after Shutdown
 }
 
 func newOpenedTunnels(p *Proxy) *openedTunnels {
@@ -169,9 +170,13 @@ func firstRequest(c *tls.Conn) (net.Conn, bool) {
 func (p *Proxy) serveOpened(conn net.Conn, addr string, visit *intercept.Visit) {
 	c := p.enter(conn, netip.AddrPort{})
 	c.opened, c.visit = addr, visit
-	if c.place == crowd.Out {
+	if c.place == crowd.Out { // the client may be gone already, so that its user is unknown
 		_ = conn.Close()
-	} else if !p.opened.requests.give(conn) {
+		visit.Ended()
+		return
+	}
+	p.opened.visits.Add(1)
+	if !p.opened.requests.give(conn) {
 		p.leave(conn)
 	}
 }

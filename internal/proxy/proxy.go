@@ -167,6 +167,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	var opened sync.WaitGroup
 	defer opened.Wait()
 	if p.opened != nil {
+		defer p.opened.visits.Wait() // after the last tunnel, which may begin one
 		opened.Go(func() { p.opened.shutdown(ctx) })
 	}
 	select {

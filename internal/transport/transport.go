@@ -145,7 +145,6 @@ func New(c Config) (*Transport, error) {
 	}
 	t.placer.Remembered = func(l link.Link) float64 { return t.engine.Remembered(l) }
 	t.placer.Overdue = func(name string, of []engine.Overdue) { t.engine.Overdue(name, of) }
-	t.placer.Relay = t.relayed
 	var err error
 	t.engine, err = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
@@ -182,6 +181,9 @@ func New(c Config) (*Transport, error) {
 			return nil, err
 		}
 		t.passThrough.Detour = t.detour
+	}
+	if t.relay != nil {
+		t.placer.Relay = t.relayed
 	}
 	return t, nil
 }

@@ -25,22 +25,23 @@ const javaOptions = "JAVA_TOOL_OPTIONS"
 // javaVariables are variables whose options may replace ours.
 var javaVariables = []string{javaOptions, "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "SBT_OPTS"}
 
+// javaSettings are parts of options with which a user has chosen a store or a proxy.
+var javaSettings = []string{"javax.net.ssl.trustStore", "proxyHost", "ProxyHost", "useSystemProxies"}
+
 // usualPassword protects the stores that Java comes with, and is well known.
 const usualPassword = "changeit"
 
 // java gives Java programs the proxy, and a copy of Java's store with the certificate. One without the other would not help: without
-// the store, Java rejects what the proxy shows it.
+// the store, Java rejects what the proxy shows it. Without both, Java programs connect without the proxy, and the last line of run
+// names them.
 func (e *environment) java(proxy string, builtIn certificates) {
 	to, err := url.Parse(proxy)
 	if err != nil {
 		return
 	}
 	for _, name := range javaVariables {
-		switch given := e.get(name); {
-		case strings.Contains(given, "javax.net.ssl.trustStore"):
-			e.keep(Limit{Name: "javax.net.ssl.trustStore in " + name})
-			return
-		case strings.Contains(given, "proxyHost"), strings.Contains(given, "ProxyHost"), strings.Contains(given, "useSystemProxies"):
+		given := e.get(name)
+		if slices.ContainsFunc(javaSettings, func(s string) bool { return strings.Contains(given, s) }) {
 			return
 		}
 	}
@@ -50,11 +51,7 @@ func (e *environment) java(proxy string, builtIn certificates) {
 		return // there is no Java
 	}
 	store, all, err := readStore(text)
-	switch {
-	case err != nil || strings.ContainsAny(e.folder.Path, " \t'\""):
-		return
-	case !e.roots.withinList(all, builtIn):
-		e.keep(Limit{Name: "authorities", File: file, Value: file})
+	if err != nil || !e.roots.withinList(all, builtIn) || strings.ContainsAny(e.folder.Path, " \t'\"") {
 		return
 	}
 	block, _ := pem.Decode(e.certificate)

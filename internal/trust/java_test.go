@@ -78,7 +78,6 @@ func TestJava(t *testing.T) {
 		env   []string
 		gets  []*x509.Certificate // nil = nothing is set
 		has   string              // part of the options
-		kept  string
 	}{
 		{name: "without Java"},
 		{name: "the system's authorities", store: older(t, one, two), gets: []*x509.Certificate{one, two}, has: "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=1 "},
@@ -87,7 +86,7 @@ func TestJava(t *testing.T) {
 		{name: "with the usual password", store: newer(t, pkcs12.Modern, usualPassword, one, two), gets: []*x509.Certificate{one, two}},
 		{name: "with another password", store: newer(t, pkcs12.Modern, "secret", one, two)},
 		{name: "a list of its own", store: older(t, two), gets: []*x509.Certificate{two}},
-		{name: "only a company's authority", store: older(t, private), kept: "authorities"},
+		{name: "only a company's authority", store: older(t, private)},
 		{name: "nonsense", store: []byte("nonsense")},
 		{
 			name: "options of the user", store: older(t, one, two), env: []string{"JAVA_TOOL_OPTIONS=-Dx=y"}, gets: []*x509.Certificate{one, two},
@@ -99,7 +98,6 @@ func TestJava(t *testing.T) {
 		},
 		{
 			name: "a store of the user", store: older(t, one, two), env: []string{"MAVEN_OPTS=-Djavax.net.ssl.trustStore=/x"},
-			kept: "javax.net.ssl.trustStore in MAVEN_OPTS",
 		},
 		{name: "a proxy of the user", store: older(t, one, two), env: []string{"_JAVA_OPTIONS=-Dhttps.proxyHost=proxy.test"}},
 	} {
@@ -116,12 +114,8 @@ func TestJava(t *testing.T) {
 			}
 			env, kept := environ(t, folder(t, t.TempDir()), append(c.env, "JAVA_HOME="+home)...)
 			options := value(t, env, javaOptions)
-			var names []string
-			for _, l := range kept {
-				names = append(names, l.Name)
-			}
-			if got := strings.Join(names, " "); got != c.kept {
-				t.Errorf("kept %q, want %q", got, c.kept)
+			if len(kept) > 0 {
+				t.Errorf("kept %v", kept)
 			}
 			_, rest, set := strings.Cut(options, "-Djavax.net.ssl.trustStore=")
 			if set != (c.gets != nil) || set != strings.Contains(options, "proxyHost") {
