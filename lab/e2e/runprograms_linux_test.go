@@ -84,6 +84,12 @@ func (p runProgram) from() string {
 	return strings.Join(from, ", ")
 }
 
+// outcome returns an expectation without its reason.
+func outcome(want string) string {
+	outcome, _, _ := strings.Cut(want, ": ")
+	return outcome
+}
+
 // programTable renders the rows for docs/RUN.md.
 func programTable(rows []runProgram) string {
 	var b strings.Builder
@@ -91,10 +97,8 @@ func programTable(rows []runProgram) string {
 	b.WriteString("| program | from | `run` | `run --store` |\n| --- | --- | --- | --- |\n")
 	for _, p := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Name, p.from(), p.Plain, p.Store)
-		for want, counts := range map[string]map[string]int{p.Plain: plain, p.Store: store} {
-			outcome, _, _ := strings.Cut(want, ": ")
-			counts[outcome]++
-		}
+		plain[outcome(p.Plain)]++
+		store[outcome(p.Store)]++
 	}
 	said := func(counts map[string]int) string {
 		return fmt.Sprintf("%d use all links at the first attempt, %d use one, %d fail at first or always, and %d fail as without `run`", counts["all"], counts["one"],
@@ -211,7 +215,7 @@ func (r *programRig) try(p runProgram, home string, tributary ...string) attempt
 	}
 	dir := filepath.Dir(r.file())
 	tmp := r.mkdir(dir, "tmp")
-	home2 := func(key, folder string) string { // where the tools of this machine's user are, since $HOME is new
+	setting := func(key, folder string) string { // where the tools of this machine's user are, since $HOME is new
 		if v := os.Getenv(key); v != "" {
 			return key + "=" + v
 		}
@@ -219,7 +223,7 @@ func (r *programRig) try(p runProgram, home string, tributary ...string) attempt
 	}
 	env := []string{
 		"HOME=" + home, "TMPDIR=" + tmp, "USER=root", "TERM=dumb", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"),
-		home2("RUSTUP_HOME", ".rustup"), "URL=https://" + netlab.OriginName + "/object.bin", "ORIGIN=https://" + netlab.OriginName, "P=" + r.folder, "NODE_PATH=" + filepath.Join(r.folder, "node_modules"),
+		setting("RUSTUP_HOME", ".rustup"), "URL=https://" + netlab.OriginName + "/object.bin", "ORIGIN=https://" + netlab.OriginName, "P=" + r.folder, "NODE_PATH=" + filepath.Join(r.folder, "node_modules"),
 	}
 	if len(tributary) == 0 && p.Direct != "" {
 		env = append(env, strings.ReplaceAll(p.Direct, "$CA", cert.CA))
@@ -305,13 +309,12 @@ func TestRunPrograms(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			r := *r
 			r.rig = r.on(t)
-			wanted := func(want string) string { outcome, _, _ := strings.Cut(want, ": "); return outcome }
 			direct := r.try(p, filepath.Dir(r.file()))
-			if !direct.right && wanted(p.Plain) != "as without run" {
+			if !direct.right && outcome(p.Plain) != "as without run" {
 				fmt.Fprintf(&table, "%-28s | skipped: it fails directly\n", p.Name)
 				t.Skipf("exit code %d without Tributary: is it installed (%s)? %s", direct.code, p.from(), tail(direct.said, 1500))
 			}
-			if direct.right && wanted(p.Plain) == "as without run" {
+			if direct.right && outcome(p.Plain) == "as without run" {
 				t.Error("it works without Tributary")
 			}
 			fmt.Fprintf(&table, "%-28s", p.Name)
@@ -324,7 +327,7 @@ func TestRunPrograms(t *testing.T) {
 					got = "as without run"
 				}
 				fmt.Fprintf(&table, " | %s (%s)", got, strings.TrimPrefix(lastLine, "tributary: "))
-				if got != wanted(c.want) {
+				if got != outcome(c.want) {
 					t.Errorf("run %v: %s, want %s", c.flags, got, c.want)
 				}
 			}
