@@ -24,7 +24,7 @@ DIST_TEST := curl:curl openssl:openssl ip:iproute2 nginx:nginx-light debootstrap
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: pictures android android-test dist dist-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: pictures android android-test dist dist-test help build lab test matrix lint httpdoc programdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,9 @@ lint: ## gofumpt, staticcheck and govulncheck on the product and the laboratory;
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
 	$(GO) test -C lab -count=1 -run TestHTTPDoc ./httprules -args -update
+
+programdoc: ## write the table of programs in docs/RUN.md from lab/e2e/programs.toml
+	$(GO) test -C lab -count=1 -run '^TestRunProgramsDoc$$' ./e2e -args -update
 
 fuzz: ## run every fuzz test for FUZZTIME (30s), 20,000 random requests against a direct fetch, and 12,000 transfers under random faults
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh

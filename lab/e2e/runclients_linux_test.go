@@ -127,44 +127,16 @@ func TestRunClients(t *testing.T) {
 	t.Run("git", func(t *testing.T) {
 		need(t, "git", "git")
 		r := r.on(t)
-		bare, work := filepath.Join(r.nginx.Root(), "dumb.git"), filepath.Join(filepath.Dir(r.file()), "work")
-		r.local("git", "init", "-q", "--bare", "-b", "main", bare)
-		r.local("git", "init", "-q", "-b", "main", work)
-		r.write(filepath.Join(work, "a"), content)
-		r.commit(work, "a")
-		r.local("git", "-C", work, "push", "-q", bare, "main")
-		r.local("git", "-C", bare, "repack", "-q", "-a", "-d")
-		r.local("git", "-C", bare, "update-server-info")
+		r.offerGit(content)
 		clone := filepath.Join(filepath.Dir(r.file()), "clone")
 		r.run("git", "clone", "-q", origin+"/dumb.git", clone).divided()
 		r.local("git", "-C", clone, "fsck", "--strict")
-		if !bytes.Equal(r.read(filepath.Join(clone, "a")), content) {
+		if !bytes.Equal(r.read(filepath.Join(clone, "data")), content) {
 			t.Error("wrong bytes")
 		}
 	})
 
-	var wheel bytes.Buffer
-	w := zip.NewWriter(&wheel)
-	for _, f := range []struct{ name, text string }{
-		{"tributary_e2e/data", string(content)},
-		{"tributary_e2e-1.dist-info/METADATA", wheelMetadata},
-		{"tributary_e2e-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: e2e\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{"tributary_e2e-1.dist-info/RECORD", "tributary_e2e/data,,\ntributary_e2e-1.dist-info/METADATA,,\ntributary_e2e-1.dist-info/WHEEL,,\ntributary_e2e-1.dist-info/RECORD,,\n"},
-	} {
-		part, err := w.CreateHeader(&zip.FileHeader{Name: f.name}) // stored
-		if err == nil {
-			_, err = part.Write([]byte(f.text))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	const wheelName = "tributary_e2e-1-py3-none-any.whl"
-	r.offer("simple/tributary-e2e/"+wheelName, wheel.Bytes())
-	r.offer("simple/tributary-e2e/index.html", fmt.Appendf(nil, "<!DOCTYPE html><a href=%q>%[1]s</a>", wheelName+"#sha256="+sum(wheel.Bytes())))
+	wheelName, wheel := r.offerWheel(content)
 	for name, pip := range map[string]string{"pip, Debian": python, "pip": venv} {
 		t.Run(name, func(t *testing.T) {
 			if exec.Command(pip, "-m", "pip", "--version").Run() != nil {
@@ -174,7 +146,7 @@ func TestRunClients(t *testing.T) {
 			dir := filepath.Dir(r.file())
 			r.run(pip, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--disable-pip-version-check",
 				"--index-url", origin+"/simple/", "--dest", dir, "tributary-e2e").divided()
-			if !bytes.Equal(r.read(filepath.Join(dir, wheelName)), wheel.Bytes()) {
+			if !bytes.Equal(r.read(filepath.Join(dir, wheelName)), wheel) {
 				t.Error("wrong bytes")
 			}
 		})
@@ -191,11 +163,7 @@ func TestRunClients(t *testing.T) {
 	t.Run("npm", func(t *testing.T) {
 		need(t, "npm", "npm")
 		r := r.on(t)
-		tarball := r.archive(map[string]string{"package/package.json": `{"name":"tributary-e2e","version":"1.0.0"}`, "package/data": string(content)})
-		hash := sha512.Sum512(tarball)
-		at := r.offer("npm/files/tributary-e2e-1.0.0.tgz", tarball)
-		r.offer("npm/tributary-e2e", fmt.Appendf(nil, `{"name":"tributary-e2e","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"tributary-e2e","version":"1.0.0",
-			"dist":{"tarball":%q,"integrity":"sha512-%s"}}}}`, at, base64.StdEncoding.EncodeToString(hash[:])))
+		r.offerNPM(content)
 		dir := filepath.Dir(r.file())
 		r.run("npm", "install", "--silent", "--no-audit", "--no-fund", "--cache", filepath.Join(dir, "cache"), "--prefix", dir, "--registry", origin+"/npm/", "tributary-e2e").divided()
 		if !bytes.Equal(r.read(filepath.Join(dir, "node_modules", "tributary-e2e", "data")), content) {
@@ -287,4 +255,56 @@ func (r *rig) goProgram(name string) string {
 		r.Fatalf("go build: %v\n%s", err, out)
 	}
 	return path
+}
+
+// offerWheel puts a simple index (PEP 503) with one wheel that contains content onto the origin.
+func (r *rig) offerWheel(content []byte) (name string, wheel []byte) {
+	r.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range []struct{ path, text string }{
+		{"tributary_e2e/data", string(content)},
+		{"tributary_e2e-1.dist-info/METADATA", wheelMetadata},
+		{"tributary_e2e-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: e2e\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{"tributary_e2e-1.dist-info/RECORD", "tributary_e2e/data,,\ntributary_e2e-1.dist-info/METADATA,,\ntributary_e2e-1.dist-info/WHEEL,,\ntributary_e2e-1.dist-info/RECORD,,\n"},
+	} {
+		part, err := w.CreateHeader(&zip.FileHeader{Name: f.path}) // stored
+		if err == nil {
+			_, err = part.Write([]byte(f.text))
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		r.Fatal(err)
+	}
+	name = "tributary_e2e-1-py3-none-any.whl"
+	r.offer("simple/tributary-e2e/"+name, b.Bytes())
+	r.offer("simple/tributary-e2e/index.html", fmt.Appendf(nil, "<!DOCTYPE html><a href=%q>%[1]s</a>", name+"#sha256="+sum(b.Bytes())))
+	return name, b.Bytes()
+}
+
+// offerNPM puts a registry with one package that contains content onto the origin.
+func (r *rig) offerNPM(content []byte) {
+	r.Helper()
+	const origin = "https://" + netlab.OriginName
+	tarball := r.archive(map[string]string{"package/package.json": `{"name":"tributary-e2e","version":"1.0.0"}`, "package/data": string(content)})
+	hash := sha512.Sum512(tarball)
+	at := r.offer("npm/files/tributary-e2e-1.0.0.tgz", tarball)
+	r.offer("npm/tributary-e2e", fmt.Appendf(nil, `{"name":"tributary-e2e","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"tributary-e2e","version":"1.0.0",
+		"dist":{"tarball":%q,"integrity":"sha512-%s"}}}}`, at, base64.StdEncoding.EncodeToString(hash[:])))
+}
+
+// offerGit puts a repository of git that a server of files can serve, with content in its file data, onto the origin.
+func (r *rig) offerGit(content []byte) {
+	r.Helper()
+	bare, work := filepath.Join(r.nginx.Root(), "dumb.git"), filepath.Join(filepath.Dir(r.file()), "work")
+	r.local("git", "init", "-q", "--bare", "-b", "main", bare)
+	r.local("git", "init", "-q", "-b", "main", work)
+	r.write(filepath.Join(work, "data"), content)
+	r.commit(work, "data")
+	r.local("git", "-C", work, "push", "-q", bare, "main")
+	r.local("git", "-C", bare, "repack", "-q", "-a", "-d")
+	r.local("git", "-C", bare, "update-server-info")
 }
