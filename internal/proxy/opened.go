@@ -163,7 +163,9 @@ func firstRequest(c *tls.Conn) (net.Conn, bool) {
 		return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, true
 	}
 	v := judge(first[:n])
-	return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, n > 0 && (v == isHTTP || v == unclear)
+	_, target, _ := bytes.Cut(first[:n], []byte(" "))
+	whole := v == isOther && bytes.HasPrefix(target, []byte("https:")) // absolute-form, as lftp sends it to servers behind a proxy
+	return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, n > 0 && (v == isHTTP || v == unclear || whole)
 }
 
 // serveOpened serves the requests in an opened tunnel to addr.

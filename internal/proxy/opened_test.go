@@ -428,6 +428,19 @@ func TestR212OtherProtocol(t *testing.T) {
 	}
 }
 
+// TestR212AbsoluteForm: lftp names the whole URL in an opened tunnel, without ALPN. It gets the object.
+func TestR212AbsoluteForm(t *testing.T) {
+	o := opens(t, nil, nil)
+	nc := o.must(o.trusting())
+	defer nc.Close()
+	if _, err := io.WriteString(nc, "GET https://"+openedHost+"/ HTTP/1.1\r\nHost: "+openedHost+"\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(nc); !strings.HasPrefix(string(b), "HTTP/1.1 200 ") || !strings.Contains(string(b), "hello") {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
 var hello12 = &tls.Config{ServerName: openedHost, NextProtos: []string{"http/1.1"}, MaxVersion: tls.VersionTLS12}
 
 // silenced sends a ClientHello and fails to read the answer.

@@ -77,6 +77,9 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 			e.keep(ownList)
 		case e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...):
 			e.set("REQUESTS_CA_BUNDLE", e.bundle(roots.Path))
+			if given.get("SSL_CERT_DIR") == "" { // which curl would no longer read
+				e.set("CURL_CA_BUNDLE", e.bundle(roots.Path)) // R reads it
+			}
 		}
 		e.git()
 		e.wget()

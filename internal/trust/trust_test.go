@@ -138,7 +138,7 @@ func TestNarrower(t *testing.T) {
 		no    string            // those that do not
 		kept  string
 	}{
-		{name: "nothing", yes: "SSL_CERT_FILE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS WGETRC APT_CONFIG git"},
+		{name: "nothing", yes: "SSL_CERT_FILE CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS WGETRC APT_CONFIG git"},
 		{
 			name: "curl", env: []string{"CURL_CA_BUNDLE=" + own},
 			yes: "SSL_CERT_FILE git", no: "CURL_CA_BUNDLE REQUESTS_CA_BUNDLE", kept: "CURL_CA_BUNDLE",
@@ -147,7 +147,7 @@ func TestNarrower(t *testing.T) {
 			name: "curl, complete", env: []string{"CURL_CA_BUNDLE=" + all},
 			yes: "CURL_CA_BUNDLE SSL_CERT_FILE", no: "REQUESTS_CA_BUNDLE",
 		},
-		{name: "a folder", env: []string{"SSL_CERT_DIR=" + filepath.Dir(own)}, yes: "REQUESTS_CA_BUNDLE", no: "SSL_CERT_FILE", kept: "SSL_CERT_DIR"},
+		{name: "a folder", env: []string{"SSL_CERT_DIR=" + filepath.Dir(own)}, yes: "REQUESTS_CA_BUNDLE", no: "SSL_CERT_FILE CURL_CA_BUNDLE", kept: "SSL_CERT_DIR"},
 		{name: "a folder, complete", env: []string{"SSL_CERT_DIR=" + filepath.Dir(all)}, yes: "REQUESTS_CA_BUNDLE SSL_CERT_FILE"},
 		{name: "pip", env: []string{"PIP_CERT=" + own}, yes: "SSL_CERT_FILE", no: "PIP_CERT REQUESTS_CA_BUNDLE", kept: "PIP_CERT"},
 		{
