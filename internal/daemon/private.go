@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -37,7 +38,11 @@ var configured = []string{"wget", "git-remote-http", "git-http-fetch", "git-http
 // distrusts reports whether a program verifies servers with GnuTLS, which trusts the system's store and reads no variable. If it has
 // OpenSSL too, either may be the one that it uses.
 func (d *Daemon) distrusts(path string) bool {
-	return !slices.Contains(configured, filepath.Base(path)) && d.programs.Loads(path, "libgnutls.so") && !d.programs.Loads(path, "libssl.so")
+	if slices.Contains(configured, filepath.Base(path)) {
+		return false
+	}
+	files := d.programs.Loaded(path)
+	return bytes.Contains(files, []byte("/libgnutls.so")) && !bytes.Contains(files, []byte("/libssl.so"))
 }
 
 // privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.

@@ -18,8 +18,8 @@ type Conn struct {
 	original func(target string) string
 }
 
-// tlsHandshake is the type of the record with which a TLS client begins (RFC 8446 section 5.1). No HTTP request begins with it.
-const tlsHandshake = 22
+// TLSHandshake is the type of the record with which a TLS client begins (RFC 8446 section 5.1). No HTTP request begins with it.
+const TLSHandshake = 22
 
 // NetConn returns the connection below.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
@@ -41,7 +41,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		}
 		n, err := c.Conn.Read(p)
 		if n > 0 && c.tls != nil {
-			if p[0] == tlsHandshake {
+			if p[0] == TLSHandshake {
 				c.tls(c.Conn)
 			}
 			c.tls = nil

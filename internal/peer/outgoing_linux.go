@@ -13,28 +13,26 @@ import (
 
 // Outgoing finds programs that connect to web servers of other machines. The zero value is ready to use; use it in one goroutine.
 type Outgoing struct {
-	looked map[string]bool // sockets, as in /proc/PID/fd, that were looked for already
+	open map[string]bool // sockets, as in /proc/PID/fd, that were open at the last look
 }
 
 // Look returns the paths of programs with a connection that it has not seen before to port 80 or 443 of another machine, among the
 // processes of this user that belong. It sees connections that are established at this moment, and takes milliseconds at most.
 func (o *Outgoing) Look(belongs func(pid int) bool) (programs []string) {
-	if o.looked == nil {
-		o.looked = map[string]bool{}
-	}
-	fresh := map[string]bool{}
+	open, fresh := map[string]bool{}, map[string]bool{}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(name)
 		if err != nil {
 			continue // without IPv6
 		}
 		for _, file := range outgoing(f, os.Geteuid()) {
-			if !o.looked[file] {
-				o.looked[file], fresh[file] = true, true
+			if open[file] = true; !o.open[file] {
+				fresh[file] = true
 			}
 		}
 		f.Close()
 	}
+	o.open = open
 	for _, file := range sockets(os.Getpid()) {
 		delete(fresh, file)
 	}

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"os"
@@ -51,17 +50,18 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	return "", err
 }
 
-// Loads reports whether the process with this program that Of found last has loaded a library, such as "libssl.so".
-func (p *Programs) Loads(path, library string) bool {
+// Loaded returns the path of each file, such as a library, in the memory of the process with this program that Of found last, among
+// other text (/proc/PID/maps).
+func (p *Programs) Loaded(path string) []byte {
 	p.mu.Lock()
 	recent := slices.Clone(p.recent)
 	p.mu.Unlock()
 	i := slices.IndexFunc(recent, func(pid int) bool { return program(pid) == path })
 	if i < 0 {
-		return false
+		return nil
 	}
 	maps, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(recent[i]), "maps")) // the process may have ended
-	return bytes.Contains(maps, []byte("/"+library))
+	return maps
 }
 
 func (p *Programs) found(pid int) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/cutoff"
+	"github.com/tributary-http/tributary/internal/inbound"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -45,11 +46,11 @@ func (p *Proxy) again(ctx context.Context, addr string) redial {
 // mayRepeat reports whether a server may get the first bytes of a tunnel twice: a ClientHello without early data, or requests that
 // change nothing (RFC 9110 section 9.2.1).
 func mayRepeat(flight []byte) bool {
-	if len(flight) > 0 && flight[0] == tlsHandshake {
+	if len(flight) > 0 && flight[0] == inbound.TLSHandshake {
 		whole, _ := wholeHello(flight)
 		for rest := flight; whole && len(rest) > 0; {
 			n := tlsRecord + int(rest[3])<<8 + int(rest[4]) // wholeHello has checked the first ones
-			if rest[0] != tlsHandshake || n > len(rest) {
+			if rest[0] != inbound.TLSHandshake || n > len(rest) {
 				return false
 			}
 			if rest = rest[n:]; len(rest) > 0 && len(rest) < tlsRecord {

@@ -8,11 +8,12 @@ import (
 	"errors"
 	"net"
 	"strings"
+
+	"github.com/tributary-http/tributary/internal/inbound"
 )
 
 const (
-	tlsHandshake = 22 // type of a record (RFC 8446 section 5.1)
-	tlsRecord    = 5  // bytes before the fragment
+	tlsRecord = 5 // bytes before the fragment
 	// maxHello bounds how much of a connection is looked at for a ClientHello: a full record.
 	maxHello = tlsRecord + 16<<10
 	// maxHelloRecords bounds the number of its fragments: one is enough for all but the largest.
@@ -23,7 +24,7 @@ const (
 func wholeHello(b []byte) (whole, possible bool) {
 	var message []byte
 	for range maxHelloRecords {
-		if len(b) > 0 && b[0] != tlsHandshake {
+		if len(b) > 0 && b[0] != inbound.TLSHandshake {
 			return false, false
 		}
 		if len(b) < tlsRecord {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/inbound"
 )
 
 // hello returns the bytes with which a TLS client begins.
@@ -34,7 +36,7 @@ func records(b []byte, sizes ...int) (all []byte) {
 		if i == len(sizes)-1 || n > len(message) {
 			n = len(message)
 		}
-		all = append(all, tlsHandshake, 3, 1)
+		all = append(all, inbound.TLSHandshake, 3, 1)
 		all = binary.BigEndian.AppendUint16(all, uint16(n))
 		all = append(all, message[:n]...)
 		message = message[n:]
@@ -124,7 +126,7 @@ func TestServerName(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			first := make([]byte, 5)
-			if _, err := nc.Read(first); err != nil || first[0] != tlsHandshake {
+			if _, err := nc.Read(first); err != nil || first[0] != inbound.TLSHandshake {
 				t.Errorf("the bytes are gone: %x, %v", first, err)
 			}
 		})
@@ -148,7 +150,7 @@ func TestPeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	send := func() { _, _ = client.Write([]byte{tlsHandshake}) }
+	send := func() { _, _ = client.Write([]byte{inbound.TLSHandshake}) }
 	send()
 	looks := 0
 	peek(nc.(*net.TCPConn), make([]byte, 4*maxLooks), 20*time.Second, func([]byte) bool {

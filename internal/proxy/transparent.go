@@ -210,7 +210,7 @@ const longestMethod = 20
 // judge decides whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
 // proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not count.
 func judge(b []byte) verdict {
-	if len(b) > 0 && b[0] == tlsHandshake {
+	if len(b) > 0 && b[0] == inbound.TLSHandshake {
 		return isTLS
 	}
 	method, rest, whole := bytes.Cut(b, []byte(" "))

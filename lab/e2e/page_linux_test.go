@@ -141,16 +141,9 @@ const differencesJS = `(status => {
 	return found.join("; ");
 })`
 
-func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
-	r := newRig(t, quick(), netlab.NginxOptions{})
-	settings := filepath.Join(r.lab.Dir, "limits.toml")
-	r.write(settings, []byte("[link.lte]\nmonthly = \"10GB\"\n"))
-	r.options.Args = []string{"--config", settings}
-	r.serve()
-	o := r.object(20_000_000)
-	goOn := make(chan struct{})
-	release := sync.OnceFunc(func() { close(goOn) })
-	site := r.serveHTTP(8080, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+// halfway serves an object whose second half waits until goOn is closed.
+func (r *rig) halfway(o netlab.Object, goOn <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("ETag", `"1"`)
 		w.Header().Set("Content-Type", "application/octet-stream")
 		http.ServeContent(w, q, "", time.Time{}, &held{bytes.NewReader(r.content(o.Size)), int64(o.Size) / 2, func() bool {
@@ -161,7 +154,19 @@ func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
 				return false
 			}
 		}})
-	}))
+	})
+}
+
+func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
+	r := newRig(t, quick(), netlab.NginxOptions{})
+	settings := filepath.Join(r.lab.Dir, "limits.toml")
+	r.write(settings, []byte("[link.lte]\nmonthly = \"10GB\"\n"))
+	r.options.Args = []string{"--config", settings}
+	r.serve()
+	o := r.object(20_000_000)
+	goOn := make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	site := r.serveHTTP(8080, r.halfway(o, goOn))
 	dir, err := filepath.Abs("../../extension")
 	if err != nil {
 		t.Fatal(err)

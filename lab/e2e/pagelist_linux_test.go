@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tributary-http/tributary/lab/netlab"
 )
@@ -47,18 +45,7 @@ func pageList(t *testing.T, open func(*rig, string) surfer) {
 	goOn := make(chan struct{})
 	// /held/NAME stops halfway until goOn is closed.
 	mux := http.NewServeMux()
-	mux.HandleFunc("/held/{name}", func(w http.ResponseWriter, q *http.Request) {
-		w.Header().Set("ETag", `"1"`)
-		w.Header().Set("Content-Type", "application/octet-stream")
-		http.ServeContent(w, q, "", time.Time{}, &held{bytes.NewReader(r.content(o.Size)), int64(o.Size) / 2, func() bool {
-			select {
-			case <-goOn:
-				return true
-			case <-q.Context().Done():
-				return false
-			}
-		}})
-	})
+	mux.Handle("/held/{name}", r.halfway(o, goOn))
 	order, err := json.Marshal(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"aria2.addUri","params":["token:%s",["%s"]]}`, r.rpcToken(), o.URL))
 	if err != nil {
 		t.Fatal(err)
