@@ -51,9 +51,8 @@ func (statusCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 	s := status()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
+	send := sender(ch)
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) { send(d, prometheus.GaugeValue, v, labels...) }
 	for _, l := range s.Links {
 		name := valid(l.Name)
 		for _, state := range states {
@@ -61,11 +60,11 @@ func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(linkGoodput, l.Goodput, name)
 		gauge(linkRTT, l.RTT.Seconds(), name)
-		ch <- prometheus.MustNewConstMetric(linkBans, prometheus.CounterValue, float64(l.Bans), name)
-		ch <- prometheus.MustNewConstMetric(linkJoules, prometheus.CounterValue, l.Joules, name)
+		send(linkBans, prometheus.CounterValue, float64(l.Bans), name)
+		send(linkJoules, prometheus.CounterValue, l.Joules, name)
 		gauge(undividedOpen, float64(l.Undivided), name)
 		gauge(undividedRate, l.UndividedRate, name)
-		ch <- prometheus.MustNewConstMetric(undividedBytes, prometheus.CounterValue, float64(l.UndividedBytes), name)
+		send(undividedBytes, prometheus.CounterValue, float64(l.UndividedBytes), name)
 	}
 
 	var windows, beyond, full, age float64
@@ -85,6 +84,13 @@ func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(ahead, beyond)
 	gauge(fullest, full)
 	gauge(oldest, age)
+}
+
+// sender returns a function that sends a metric.
+func sender(ch chan<- prometheus.Metric) func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+	return func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, t, v, labels...)
+	}
 }
 
 func oneIf(b bool) float64 {

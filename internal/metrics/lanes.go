@@ -31,13 +31,14 @@ func (status laneCollector) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
+	send := sender(ch)
 	for _, l := range s.Lanes {
 		name := valid(l.Link)
-		ch <- prometheus.MustNewConstMetric(laneUp, prometheus.GaugeValue, oneIf(l.Up), name)
-		ch <- prometheus.MustNewConstMetric(laneRTT, prometheus.GaugeValue, l.RTT.Seconds(), name)
-		ch <- prometheus.MustNewConstMetric(laneBytes, prometheus.CounterValue, float64(l.Bytes), name)
+		send(laneUp, prometheus.GaugeValue, oneIf(l.Up), name)
+		send(laneRTT, prometheus.GaugeValue, l.RTT.Seconds(), name)
+		send(laneBytes, prometheus.CounterValue, float64(l.Bytes), name)
 	}
-	ch <- prometheus.MustNewConstMetric(laneTunnels, prometheus.GaugeValue, float64(s.Streams))
-	ch <- prometheus.MustNewConstMetric(laneFailed, prometheus.CounterValue, float64(s.Failed))
-	ch <- prometheus.MustNewConstMetric(laneRefused, prometheus.GaugeValue, oneIf(s.Refusal != ""))
+	send(laneTunnels, prometheus.GaugeValue, float64(s.Streams))
+	send(laneFailed, prometheus.CounterValue, float64(s.Failed))
+	send(laneRefused, prometheus.GaugeValue, oneIf(s.Refusal != ""))
 }

@@ -45,21 +45,19 @@ func (relayCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (status relayCollector) Collect(ch chan<- prometheus.Metric) {
 	s := status()
-	send := func(d *prometheus.Desc, t prometheus.ValueType, v int64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, t, float64(v), labels...)
-	}
+	send := sender(ch)
 	for _, c := range s.Clients {
 		key := valid(string(c.Key))
-		send(relaySessions, prometheus.GaugeValue, int64(c.Sessions), key)
-		send(relayLanes, prometheus.GaugeValue, int64(c.Lanes), key)
-		send(relayFlows, prometheus.GaugeValue, int64(c.Flows), key)
-		send(relayBytes, prometheus.CounterValue, c.Bytes, key)
+		send(relaySessions, prometheus.GaugeValue, float64(c.Sessions), key)
+		send(relayLanes, prometheus.GaugeValue, float64(c.Lanes), key)
+		send(relayFlows, prometheus.GaugeValue, float64(c.Flows), key)
+		send(relayBytes, prometheus.CounterValue, float64(c.Bytes), key)
 		for reason, n := range c.Refused {
-			send(relayRefused, prometheus.CounterValue, n, key, reason)
+			send(relayRefused, prometheus.CounterValue, float64(n), key, reason)
 		}
 	}
-	send(relayHeld, prometheus.GaugeValue, s.Held)
-	send(relayMemory, prometheus.GaugeValue, s.Memory)
-	send(relayTurned, prometheus.CounterValue, s.Turned)
-	send(relayDraining, prometheus.GaugeValue, int64(oneIf(s.Draining)))
+	send(relayHeld, prometheus.GaugeValue, float64(s.Held))
+	send(relayMemory, prometheus.GaugeValue, float64(s.Memory))
+	send(relayTurned, prometheus.CounterValue, float64(s.Turned))
+	send(relayDraining, prometheus.GaugeValue, oneIf(s.Draining))
 }
