@@ -95,6 +95,33 @@ cut=0
 wait "$slow" || cut=$?
 check "the program whose download was cut off sees an error (curl: $cut)" test "$cut" != 0
 
+say 'A restart and an upgrade under load'
+# Twenty programs download one object after the other, by ranges or through a tunnel, and compare what they got.
+cp "$work/www/small.iso" "$root/home/alice/small.iso"
+cat >"$root/home/alice/load" <<-END
+	case \$1 in *[02468]) url=http://$origin/small.iso ;; *) url=https://$origin/small.iso ;; esac
+	until [ -e enough ]; do
+		curl -sSf -m 300 -x http://127.0.0.1:8080 -o "got\$1" "\$url" 2>&1 && cmp "got\$1" small.iso && echo right
+	done
+END
+as alice sh -c 'for n in $(seq 20); do sh load $n & done; wait' >"$work/load" 2>&1 &
+load=$!
+more() { [ "$(grep -c right "$work/load")" -ge "$1" ]; } # downloads
+eventually more 20
+replaced() { p=$(pid) && [ "$p" != "$old" ] && [ "$p" != 0 ]; }
+repacked 99.3
+for way in 'systemctl restart tributary' 'systemctl restart tributary' 'apt-get install -y ./new_99.3.deb'; do
+	old=$(pid)
+	had=$(grep -c right "$work/load")
+	check "$way, during downloads" inside $way
+	check 'a new process' eventually replaced
+	check 'serves more of them' eventually more $((had + 40))
+done
+inside touch /home/alice/enough
+wait "$load"
+check "of $(grep -c right "$work/load") downloads, none was broken" refused grep -v right "$work/load"
+inside sh -c 'rm /home/alice/got* /home/alice/small.iso /home/alice/load /home/alice/enough'
+
 say 'Its removal'
 as alice curl -s -x http://127.0.0.1:8080 -o /dev/null "http://$origin/slow" &
 slow=$!
@@ -107,6 +134,7 @@ wait "$slow" 2>/dev/null || true
 check 'the configuration stays' test -e "$root/etc/tributary/config.toml"
 check 'no process stays' refused inside pgrep -x tributary
 check 'apt installs it again' inside sh -ec "$(cat "$work/install")"
+check 'and starts it' inside systemctl is-active tributary.service tributary.socket
 check 'with the configuration that stayed' equal "$(sha256sum <"$root/etc/tributary/config.toml")" "$edited"
 # What root set up for apt must go with the program: without it, apt could not connect.
 apt_settings() { inside sh -c 'cat /etc/apt/sources.list; find /etc/apt -type f | sort'; }
@@ -114,6 +142,10 @@ echo "deb [trusted=yes] https://$origin/apt ./" >>"$root/etc/apt/sources.list"
 apt_settings >"$work/apt"
 inside sed -i '1 i gateway = "127.0.0.1:8081"' /etc/tributary/config.toml
 inside systemctl restart tributary
+check 'use refuses a port that another user can take' inside sh -c "tributary use apt 2>&1 | grep 'can take port 8081'"
+# As docs/GATEWAY.md says.
+inside systemctl enable tributary-gateway.socket >/dev/null 2>&1
+check 'systemd holds the port of the gateway' inside systemctl restart tributary tributary-gateway.socket
 check 'tributary use apt' inside tributary use apt
 check 'it changes the settings of apt' refused diff "$work/apt" <(apt_settings)
 from_origin='-o Dir::Etc::SourceList=/root/release/origin.list -o Dir::Etc::SourceParts=/dev/null'

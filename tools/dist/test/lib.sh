@@ -122,6 +122,7 @@ serve() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$origin" -addext "subjectAltName=IP:$origin" \
 		-keyout "$work/origin.key" -out "$work/origin.crt" 2>/dev/null
 	head -c "$size" /dev/urandom >"$work/www/big.iso"
+	head -c $((4 << 20)) "$work/www/big.iso" >"$work/www/small.iso"
 	chmod 755 "$work" "$work/www" "$work/www/apt"
 	cat >"$work/nginx.conf" <<-END
 		pid $work/nginx/pid;
