@@ -97,7 +97,8 @@ func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began t
 func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
-		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
+		// The clock may have been set since then. The difference does not depend on it.
+		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: now.Add(-now.Sub(began)), At: now,
 		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
 		Draining: d.draining.Load(),
 		Budget:   control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},

@@ -33,6 +33,7 @@ const (
 	UnknownName                        // DNS has no address
 	SilentDNS                          // no DNS server answered in time
 	BadCertificate                     // TLS: the certificate is invalid
+	WrongClock                         // TLS: the certificate is not valid yet, by this machine's clock
 	BadTLS                             // TLS: anything else
 	PortClosed                         // the host refused the TCP connection
 	NoRoute                            // the network reports that there is no route

@@ -83,6 +83,11 @@ var rows = [...]Row{
 		"The server's certificate is not valid for this host",
 		"check the URL; to trust another authority, use tributary get --cacert, or let the client itself verify the server through an https proxy setting (CONNECT)",
 	},
+	WrongClock: {
+		"wrong_clock", BlameLocal, false, badGateway, "tls_certificate_error", ExitTLS,
+		"The server's certificate is not valid yet by the clock of this machine",
+		"set the clock (timedatectl shows it; timedatectl set-ntp true lets the network set it)",
+	},
 	BadTLS: {
 		"bad_tls", BlameOrigin, false, badGateway, "tls_protocol_error", ExitTLS,
 		"The TLS handshake with the server failed",

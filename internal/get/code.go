@@ -46,7 +46,7 @@ var outcomeCodes = map[fault.Outcome]Code{
 	fault.Silence: CodeSilent, fault.Timeout: CodeSilent,
 	fault.Short: CodeBrokeOff, fault.Reset: CodeBrokeOff, fault.Unanswered: CodeBrokeOff, fault.Stale: CodeBrokeOff,
 	fault.LinkLost: CodeBrokeOff, fault.Canceled: CodeBrokeOff,
-	fault.BadCertificate: CodeCertificate, fault.BadTLS: CodeTLS,
+	fault.BadCertificate: CodeCertificate, fault.WrongClock: CodeCertificate, fault.BadTLS: CodeTLS,
 	fault.Denied: CodeForbidden, fault.Rebound: CodeForbidden, fault.OffLink: CodeForbidden, fault.UpstreamDenied: CodeForbidden,
 	fault.Busy: CodeBusy, fault.Changed: CodeChanged, fault.Differs: CodeDiffers,
 	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer, fault.Malformed: CodeBadAnswer,

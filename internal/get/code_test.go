@@ -1,8 +1,6 @@
 package get
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"maps"
 	"net"
@@ -17,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
 )
@@ -144,15 +141,4 @@ func fill(t *testing.T, url string, flags int) *Error {
 		t.Fatalf("%s: %v", url, err)
 	}
 	return e
-}
-
-// TestWrongClock: a certificate that is not valid yet is the fault of this machine's clock; any other one is the server's.
-func TestWrongClock(t *testing.T) {
-	at := location{url: url.URL{Host: "example.com"}}
-	for want, from := range map[bool]time.Time{true: time.Now().Add(time.Hour), false: time.Now().Add(-time.Hour)} {
-		err := &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotBefore: from}, Reason: x509.Expired}}
-		if e, _ := errors.AsType[*Error](unreachable(err, at)); strings.Contains(e.Next, "set the clock") != want {
-			t.Errorf("valid from %s: %s", from, e.Next)
-		}
-	}
 }

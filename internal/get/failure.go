@@ -1,7 +1,6 @@
 package get
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,9 +74,6 @@ func unreachable(err error, at location) error {
 	e := &Error{Kind: Kind(row.Exit), Err: fmt.Errorf("%s: %w", at.url.Host, err), Next: row.Next, Temporary: row.Retry, Host: at.url.Host, Outcome: o}
 	if o == fault.NoLink {
 		e.Err = err
-	}
-	if bad := (x509.CertificateInvalidError{}); errors.As(err, &bad) && bad.Reason == x509.Expired && time.Now().Before(bad.Cert.NotBefore) {
-		e.Next = "set the clock of this machine, which says " + time.Now().Format(time.DateOnly) + ", as with timedatectl set-ntp true"
 	}
 	return e
 }

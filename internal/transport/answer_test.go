@@ -68,6 +68,11 @@ func TestIdentify(t *testing.T) {
 	})
 }
 
+// validFrom returns the error of a certificate that is outside of its time.
+func validFrom(begin time.Time) error {
+	return &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotBefore: begin}, Reason: x509.Expired}}
+}
+
 func TestFailureOf(t *testing.T) {
 	deadline := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
 	for _, c := range []struct {
@@ -82,6 +87,8 @@ func TestFailureOf(t *testing.T) {
 		{fault.Unreachable, &net.DNSError{IsNotFound: true}, fault.UnknownName},
 		{fault.Unreachable, &net.DNSError{IsTimeout: true}, fault.SilentDNS},
 		{fault.Unreachable, x509.UnknownAuthorityError{}, fault.BadCertificate},
+		{fault.Unreachable, validFrom(time.Now().Add(time.Hour)), fault.WrongClock},
+		{fault.Unreachable, validFrom(time.Now().Add(-time.Hour)), fault.BadCertificate},
 		{fault.Unreachable, tls.AlertError(40), fault.BadTLS},
 		{fault.Unreachable, syscall.ECONNREFUSED, fault.PortClosed},
 		{fault.Unreachable, syscall.ENETUNREACH, fault.NoRoute},

@@ -101,11 +101,14 @@ func alert(err error) bool {
 func network(err error) (fault.Outcome, bool) {
 	var dns *net.DNSError
 	var timeout net.Error
+	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &dns) && dns.IsTimeout:
 		return fault.SilentDNS, true
 	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
 		return fault.UnknownName, true
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
+		return fault.WrongClock, true
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)),
 		errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.CertificateInvalidError)):
 		return fault.BadCertificate, true

@@ -41,12 +41,11 @@ func (s Settings) Held(ctx context.Context) error {
 			"run loginctl enable-linger, or use --force if nobody else uses this machine", port)
 	}
 	if s.UID != 0 {
-		return fmt.Errorf(free+"let systemd hold it (systemctl --user enable tributary-gateway.socket, then systemctl --user restart tributary "+
-			"tributary-gateway.socket, and loginctl enable-linger; without --user for the system's proxy), or use --force if nobody else uses "+
-			"this machine", port)
+		return fmt.Errorf(free+"let systemd hold it (systemctl --user enable tributary-gateway.socket, then systemctl --user restart tributary, "+
+			"and loginctl enable-linger; without --user for the system's proxy), or use --force if nobody else uses this machine", port)
 	}
-	return fmt.Errorf(free+"let systemd hold it (systemctl enable tributary-gateway.socket, then systemctl restart tributary "+
-		"tributary-gateway.socket), choose a port below %d, or use --force if nobody else uses this machine", port, s.unprivileged())
+	return fmt.Errorf(free+"let systemd hold it (systemctl enable tributary-gateway.socket, then systemctl restart tributary), "+
+		"choose a port below %d, or use --force if nobody else uses this machine", port, s.unprivileged())
 }
 
 // unprivileged returns the first port that every user may listen on.

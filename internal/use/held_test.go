@@ -59,11 +59,11 @@ func testHeld(t *testing.T) {
 		{"systemd holds it, for a user", gateway, uid, held, "", false, ""},
 		{"the user's own systemd", gateway, uid, "", held, true, ""},
 		{"until the user logs out", gateway, uid, "", held, false, "loginctl enable-linger"},
-		{"root does not trust a user's", gateway, 0, "", held, true, "systemctl restart tributary tributary-gateway.socket"},
+		{"root does not trust a user's", gateway, 0, "", held, true, "systemctl restart tributary)"},
 		{"until the machine restarts", gateway, 0, today, "", false, "can take port 8081"},
 		{"a unit that failed", gateway, 0, failed, "", false, "can take port 8081"},
 		{"other ports", gateway, 0, others, "", false, "can take port 8081"},
-		{"no systemd", gateway, uid, "", "", false, "systemctl --user restart tributary tributary-gateway.socket"},
+		{"no systemd", gateway, uid, "", "", false, "systemctl --user restart tributary, and loginctl"},
 		{"a privileged port", "127.0.0.1:881", uid, "", "", false, ""},
 		{"not privileged here", "127.0.0.1:882", uid, "", "", false, "can take port 882"},
 	} {

@@ -68,7 +68,7 @@ func (e *StatusError) Error() string {
 // kinds maps outcomes to the errors that they stand for.
 var kinds = map[fault.Outcome]error{
 	fault.Unreachable: ErrUnreachable, fault.UnknownName: ErrUnreachable, fault.SilentDNS: ErrUnreachable,
-	fault.BadCertificate: ErrUnreachable, fault.BadTLS: ErrUnreachable, fault.PortClosed: ErrUnreachable,
+	fault.BadCertificate: ErrUnreachable, fault.WrongClock: ErrUnreachable, fault.BadTLS: ErrUnreachable, fault.PortClosed: ErrUnreachable,
 	fault.NoRoute: ErrUnreachable, fault.Timeout: ErrUnreachable,
 
 	fault.Short: ErrBroken, fault.Reset: ErrBroken, fault.Unanswered: ErrBroken, fault.Stale: ErrBroken,

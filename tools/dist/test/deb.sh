@@ -145,7 +145,7 @@ inside systemctl restart tributary
 check 'use refuses a port that another user can take' inside sh -c "tributary use apt 2>&1 | grep 'can take port 8081'"
 # As docs/GATEWAY.md says.
 inside systemctl enable tributary-gateway.socket >/dev/null 2>&1
-check 'systemd holds the port of the gateway' inside systemctl restart tributary tributary-gateway.socket
+check 'systemd holds the port of the gateway' inside sh -c 'systemctl restart tributary && systemctl is-active tributary-gateway.socket'
 check 'tributary use apt' inside tributary use apt
 check 'it changes the settings of apt' refused diff "$work/apt" <(apt_settings)
 from_origin='-o Dir::Etc::SourceList=/root/release/origin.list -o Dir::Etc::SourceParts=/dev/null'
