@@ -47,7 +47,7 @@ user root;
 worker_processes 1;
 pid {{.Dir}}/pid;
 error_log {{.Dir}}/error.log;
-events { worker_connections 1024; }
+events { worker_connections 8192; }
 http {
 	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection\t$server_protocol\t'
 		'$msec\t$request_time';
