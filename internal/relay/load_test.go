@@ -226,7 +226,7 @@ func (l *stand) open(c *Client, addr string) net.Conn {
 // TestManyFlows: 1,000 tunnels with slow readers take the budget of a session and 50 MB at each end, and all continue.
 func TestManyFlows(t *testing.T) {
 	l := newStand(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the program does
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // as the program does
 	c := l.client(l.pair())
 	const flows, limit = 1000, 64<<20 + 50_000_000
 	var all []net.Conn
@@ -257,7 +257,7 @@ func TestManyFlows(t *testing.T) {
 // to a socket. The limits are twice the measured values: a busy machine has cold caches.
 func TestProcessorTime(t *testing.T) {
 	l := newStand(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	c := l.client(l.pair())
 	const size = 1 << 29
 	local := func(addr string) net.Conn {
