@@ -58,16 +58,21 @@ var deniedPrefixes = prefixes(
 // specialPrefixes are the rest of IANA's registries of special-purpose addresses (RFC 6890) that is not globally reachable. Networks
 // that carry IPv4 addresses are judged by those, see meanings.
 var specialPrefixes = prefixes(
-	"192.0.0.0/24",                                      // IETF protocols (RFC 6890)
-	"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", // documentation (RFC 5737)
+	"192.0.0.0/24",   // IETF protocols (RFC 6890)
 	"192.88.99.0/24", // relays of 6to4, until they were deprecated (RFC 7526)
 	"198.18.0.0/15",  // benchmarks (RFC 2544)
 	"240.0.0.0/4",    // reserved (RFC 1112)
 
 	"100::/64", "100:0:0:1::/64", // discarded (RFC 6666), dummy (RFC 9780)
-	"2001::/23",                  // IETF protocols (RFC 2928)
-	"2001:db8::/32", "3fff::/20", // documentation (RFC 3849, RFC 9637)
+	"2001::/23", // IETF protocols (RFC 2928)
 	"5f00::/16", // segment routing (RFC 9602)
+)
+
+// documentationPrefixes are not part of the internet, but nobody's network inside either: operators filter them (RFC 5737 section 4).
+// A public name that leads there reaches nothing of the user's. Networks of tests have their internet there.
+var documentationPrefixes = prefixes(
+	"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", // RFC 5737
+	"2001:db8::/32", "3fff::/20", // RFC 3849, RFC 9637
 )
 
 // reachablePrefixes are parts of specialPrefixes that are globally reachable.

@@ -107,7 +107,7 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 		}
 	}
 	switch {
-	case denied(a), hop.Local, d.DenyPrivate && inward(a):
+	case denied(a), hop.Local, d.DenyPrivate && (inward(a) || within(documentationPrefixes, a)):
 		return ErrDenied
 	case publicName(name) && inward(a) && !hostsFileSays(name, a): // no stranger writes that file
 		return ErrRebound

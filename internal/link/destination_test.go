@@ -69,11 +69,23 @@ func TestDestinations(t *testing.T) {
 			check(closed, a, nil)
 		}
 	})
+	t.Run("R183 the networks of documentation, which are nobody's inside", func(t *testing.T) {
+		closed := &Destinations{DenyPrivate: true}
+		for _, a := range []string{"192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"} {
+			check(closed, a, ErrDenied)
+			if _, err := d.Check(Link{}, "www.example.com", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); err != nil {
+				t.Errorf("%s: %v", a, err)
+			}
+			if !Public(a) {
+				t.Errorf("%s is not public", a)
+			}
+		}
+	})
 	t.Run("R183 IANA's special-purpose networks, except what is globally reachable", func(t *testing.T) {
 		closed := &Destinations{DenyPrivate: true}
 		for _, a := range []string{
-			"192.0.0.1", "192.0.0.8", "192.0.0.170", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.19.255.254", "198.51.100.1", "203.0.113.1",
-			"240.0.0.1", "254.1.2.3", "100::1", "100:0:0:1::1", "2001:2::1", "2001:10::1", "2001:db8::1", "3fff::1", "5f00::1",
+			"192.0.0.1", "192.0.0.8", "192.0.0.170", "192.88.99.1", "198.18.0.1", "198.19.255.254", "240.0.0.1", "254.1.2.3",
+			"100::1", "100:0:0:1::1", "2001:2::1", "2001:10::1", "5f00::1",
 			"::ffff:198.18.0.1", "64:ff9b::c612:1", "2002:c612:1::1", "2001:1::4",
 		} {
 			check(closed, a, ErrDenied)
