@@ -136,7 +136,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	env, kept, err := trust.Environment(os.Environ(), folder, proxy.URL, authority.Certificate(), roots)
+	env, kept, err := trust.Environment(os.Environ(), args[0], folder, proxy.URL, authority.Certificate(), roots)
 	if err != nil {
 		proxy.Stop()
 		return err
@@ -159,7 +159,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened(), f.store)+undisturbed(kept))
+		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened(), f.store)+undisturbed(kept, opener.Unopened()))
 	}
 	if code != 0 {
 		return endedError{code}
@@ -305,8 +305,12 @@ func unopened(all []intercept.Unopened, store bool) string {
 	return text
 }
 
-// undisturbed describes the settings whose programs keep tunnels.
-func undisturbed(kept []trust.Limit) string {
+// undisturbed describes the settings whose programs keep tunnels. Lists that programs bring are nothing that the user has set: they count
+// only if a program has refused the certificate.
+func undisturbed(kept []trust.Limit, hosts []intercept.Unopened) string {
+	if !slices.ContainsFunc(hosts, func(u intercept.Unopened) bool { return u.Reason == intercept.Pinned || u.Reason == intercept.Rejected }) {
+		kept = slices.DeleteFunc(kept, func(l trust.Limit) bool { return l == trust.OwnList })
+	}
 	if len(kept) == 0 {
 		return ""
 	}

@@ -33,14 +33,15 @@ const addition = "NODE_EXTRA_CA_CERTS"
 // local are the hosts that programs must not request from the proxy: it rejects them.
 const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 
-// ownList is the limit of programs that bring a list of authorities, where the system has more.
-var ownList = Limit{Name: "their built-in list"}
+// OwnList is the limit of programs that bring a list of authorities, where the system has more.
+var OwnList = Limit{Name: "their built-in list"}
 
 // Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
 // those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
 // accepts. So the settings of a user that limit a program to fewer authorities stay as they are, and are returned; a variable that
-// names a file with all of roots gets a file with the same content and the certificate.
-func Environment(env []string, f *Folder, proxy string, certificate []byte, roots Roots) (changed []string, kept []Limit, err error) {
+// names a file with all of roots gets a file with the same content and the certificate. command is the path or name of the program that
+// gets the result.
+func Environment(env []string, command string, f *Folder, proxy string, certificate []byte, roots Roots) (changed []string, kept []Limit, err error) {
 	given := environment{env: env}
 	e := environment{env: slices.Clone(env), folder: f, certificate: certificate, roots: roots}
 	for _, name := range []string{"http_proxy", "https_proxy"} {
@@ -68,13 +69,13 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 	case extra != "":
 		e.keep(Limit{Name: addition, Value: extra})
 	case roots.within(usual.all):
-		e.keep(ownList)
+		e.keep(OwnList)
 	}
 	if roots.within(usual.all) {
 		switch {
 		case given.get("REQUESTS_CA_BUNDLE")+given.get("CURL_CA_BUNDLE") != "":
-		case !roots.within(builtIn):
-			e.keep(ownList)
+		case !roots.within(builtIn) && !e.follows(python, command, usual.Path):
+			e.keep(OwnList)
 		case e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...):
 			e.set("REQUESTS_CA_BUNDLE", e.bundle(roots.Path))
 			if given.get("SSL_CERT_DIR") == "" { // which curl would no longer read
@@ -85,7 +86,7 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte, root
 		e.wget()
 		e.apt()
 		e.php()
-		if roots.within(builtIn) && e.allows(Limits("perl", given.get, systemRoot)...) { // LWP brings a list of its own
+		if (roots.within(builtIn) || e.follows(perl, command, usual.Path)) && e.allows(Limits("perl", given.get, systemRoot)...) {
 			e.set("PERL_LWP_SSL_CA_FILE", e.bundle(cmp.Or(given.get("PERL_LWP_SSL_CA_FILE"), given.get("HTTPS_CA_FILE"), roots.Path)))
 		}
 	}

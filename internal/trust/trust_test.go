@@ -1,7 +1,9 @@
 package trust
 
 import (
+	"cmp"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,7 +80,7 @@ func environ(t *testing.T, f *Folder, given ...string) (env []string, kept []Lim
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, kept, err = Environment(given, f, "http://127.0.0.1:1", []byte(certificate), roots)
+	env, kept, err = Environment(given, "curl", f, "http://127.0.0.1:1", []byte(certificate), roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,6 +252,71 @@ func TestCompany(t *testing.T) {
 				t.Errorf("kept %q, want %q", text, c.kept)
 			}
 		})
+	}
+}
+
+// TestFollowers: on such a machine, programs that verify with the system's file get the certificate, and those with a list do not.
+func TestFollowers(t *testing.T) {
+	const both = "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE PERL_LWP_SSL_CA_FILE"
+	for _, c := range []struct {
+		name    string
+		remove  string            // below the system's root
+		files   map[string]string // below HOME
+		env     []string
+		command string
+		yes, no string
+	}{
+		{name: "a distribution's", yes: both},
+		{name: "no requests", remove: "usr/lib/python3", yes: "PERL_LWP_SSL_CA_FILE", no: "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE"},
+		{name: "no LWP", remove: "usr/share/perl5", yes: "REQUESTS_CA_BUNDLE", no: "PERL_LWP_SSL_CA_FILE"},
+		{name: "an active virtual environment", env: []string{"VIRTUAL_ENV=/x"}, yes: "PERL_LWP_SSL_CA_FILE", no: "REQUESTS_CA_BUNDLE"},
+		{name: "another interpreter", env: []string{"PATH=/opt/bin:/usr/bin"}, no: both},
+		{name: "pip install --user", files: map[string]string{".local/lib/python3.11/site-packages/certifi/cacert.pem": ""}, no: "REQUESTS_CA_BUNDLE"},
+		{name: "a virtual environment's program", files: map[string]string{"v/pyvenv.cfg": ""}, command: "v/bin/x", no: "REQUESTS_CA_BUNDLE"},
+		{name: "local::lib", files: map[string]string{"perl5/x": ""}, yes: "REQUESTS_CA_BUNDLE", no: "PERL_LWP_SSL_CA_FILE"},
+	} {
+		t.Run("R227 "+c.name, func(t *testing.T) {
+			system := systemTrusts(t, system+private)
+			for path, text := range map[string]string{
+				"usr/local/share/ca-certificates/company.crt": private, "usr/bin/python3": "", "usr/bin/perl": "", "opt/bin/python3": "", "opt/bin/perl": "",
+				"usr/lib/python3/dist-packages/certifi/core.py": "DEBIAN_CA_CERTS_PATH = '" + system + "'", "usr/share/perl5/LWP/Protocol/https.pm": system,
+			} {
+				create(t, filepath.Join(systemRoot, path), text)
+			}
+			home := t.TempDir()
+			for path, text := range c.files {
+				create(t, filepath.Join(home, path), text)
+			}
+			if err := os.RemoveAll(filepath.Join(systemRoot, cmp.Or(c.remove, "none"))); err != nil {
+				t.Fatal(err)
+			}
+			roots, err := SystemRoots()
+			if err != nil {
+				t.Fatal(err)
+			}
+			given := append([]string{"PATH=/usr/bin", "HOME=" + home}, c.env...)
+			env, _, err := Environment(given, filepath.Join(home, c.command), folder(t, t.TempDir()), "http://127.0.0.1:1", []byte(certificate), roots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range strings.Fields(c.yes) {
+				if !gives(t, env, name) {
+					t.Errorf("%s does not lead to the certificate", name)
+				}
+			}
+			for _, name := range strings.Fields(c.no) {
+				if gives(t, env, name) {
+					t.Errorf("%s leads to the certificate", name)
+				}
+			}
+		})
+	}
+}
+
+func create(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 }
 
