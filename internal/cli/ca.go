@@ -78,7 +78,7 @@ func (a *app) caInstall() *cobra.Command {
 "ca init" printed; the default is your own authority. An authority that is not limited to some hosts is refused.
 Programs that have their own trust store, such as browsers, are not affected.`,
 		Example: `  sudo tributary ca install ~/.local/state/tributary/ca.pem`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, file, err := a.rootCertificate(args)
 			if err != nil {
@@ -105,7 +105,7 @@ func (a *app) caRemove() *cobra.Command {
 		Long: `Remove the authority's certificate from the system's trust store. This needs root and restores the store to its earlier
 state. Afterwards, "ca remove" without FILE deletes the authority and its key.`,
 		Example: `  sudo tributary ca remove ~/.local/state/tributary/ca.pem && tributary ca remove`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, file, err := a.rootCertificate(args)
 			if err != nil {
@@ -139,7 +139,7 @@ func (a *app) caStatus() *cobra.Command {
 		Short:   "Show the authority, and whether this system trusts it",
 		Long:    "Show the authority's hosts, its certificate and whether this system trusts it.",
 		Example: `  tributary ca status`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			root, file, err := a.rootCertificate(args)
 			if err != nil {

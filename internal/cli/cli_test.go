@@ -93,6 +93,8 @@ func TestUsage(t *testing.T) {
 		{"serve --lisen x", "run tributary serve --help"},
 		{"config", "missing subcommand: one of check, path, show"},
 		{"completion tcsh", `tributary completion has no subcommand "tcsh"`},
+		{"run", "an argument is missing: tributary run [flags] COMMAND [ARGUMENT]..."},
+		{"use pip npm", `"npm" is one argument too many: tributary use [PROGRAM]`},
 		{"rpc", "missing subcommand: one of page, pair, paired, token, unpair"},
 		{"redirect of", `tributary redirect has no subcommand "of"`},
 		{"serve now", `unknown command "now"`},

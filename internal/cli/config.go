@@ -34,7 +34,7 @@ func (a *app) configCheck() *cobra.Command {
 the file, run systemctl reload tributary or send it SIGHUP.`,
 		Example: `  tributary config check
   tributary config check /etc/tributary/config.toml`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				file = args[0]

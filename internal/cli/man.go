@@ -23,7 +23,7 @@ func (a *app) manCommand() *cobra.Command {
 		Long: `Write a manual page for each command to the folder man1 in DIR, and one for the configuration file to man5. Folders are
 created if they do not exist.`,
 		Example: `  tributary man ~/.local/share/man && man tributary-get && man tributary.toml`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := func(name, section, manual, text string) error {
 				dir := filepath.Join(args[0], "man"+section)

@@ -157,7 +157,7 @@ func (a *app) relayRemove() *cobra.Command {
 root or as the user of "relay serve".`,
 		Example: `  tributary relay remove q3fX
   tributary relay remove -- -x7Q     # a key that begins with "-"`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := relayOwner(); err != nil {
 				return err
@@ -187,7 +187,7 @@ On a terminal, the link is also shown as a QR code for phones, unless you give -
 		Example: `  tributary relay pair relay.example.com:443
   ssh root@relay.example.com tributary relay pair relay.example.com:443 --qr
   tributary relay pair relay.example.com:443 --rate 20Mbit/s --month 100GB`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg := config.Default()
 			cfg.Relay.Address = args[0]
@@ -233,7 +233,7 @@ func (a *app) relayJoin() *cobra.Command {
 input, so that other users of this machine cannot see it in the process list.`,
 		Example: `  tributary relay join -
   ssh root@relay.example.com tributary relay pair relay.example.com:443 | tributary relay join -`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := args[0]
 			if text == "-" {

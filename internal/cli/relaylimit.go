@@ -81,7 +81,7 @@ limit, its "tributary status" says so, and its new tunnels use a single link. Ru
 "relay serve".`,
 		Example: `  tributary relay limit q3fX --rate 20Mbit/s --month 100GB --flows 200
   tributary relay limit q3fX --month 0`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().NFlag() == 0 {
 				return usageError{errors.New("no limit given: use --flows, --rate or --month")}

@@ -44,7 +44,7 @@ runs as a systemd service if the server has systemd, and otherwise as a backgrou
 Run the command again to update the relay. "relay undo" removes everything.`,
 		Example: `  tributary relay setup root@relay.example.com
   tributary relay setup root@relay.example.com --port 8443 --ssh-option IdentityFile=~/.ssh/relay`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if binary == "" {
@@ -178,7 +178,7 @@ relay's keys on this machine and remove the relay from the configuration. With -
 example if the server no longer exists.`,
 		Example: `  tributary relay undo root@relay.example.com
   tributary relay undo --here root@relay.example.com`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			addresses := []string{address}
 			if address == "" {

@@ -180,6 +180,19 @@ func expectSubcommand(c *cobra.Command) {
 	c.Run = func(*cobra.Command, []string) {}
 }
 
+// takes returns the check of a command with at least least and at most most arguments.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("an argument is missing: %s", c.UseLine())
+		case len(args) > most:
+			return fmt.Errorf("%q is one argument too many: %s", args[most], c.UseLine())
+		}
+		return nil
+	}
+}
+
 // normalize allows every flag to be written like its key in the configuration file.
 func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name == "links" {

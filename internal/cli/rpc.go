@@ -63,7 +63,7 @@ Anyone who has the token can start downloads as you, so give it only to extensio
 		Short:   "Revoke the pairing of a browser extension",
 		Long:    "Revoke the pairing of a browser extension. Its next call is refused.",
 		Example: "  tributary rpc unpair chrome-extension://mpkodccbngfoacfalldjimigbofkhgjn",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return daemon.Pairings().Remove(cmd.Context(), args[0])
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -51,7 +52,7 @@ much each link carried. run exits with the exit code of the command.`,
   tributary run --only example.com npm ci
   tributary run --store lftp -c "get https://example.com/big.iso"
   tributary run --link wlan0 --link wwan0 bash`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := flags.config(cmd, a.getenv)
 			if err != nil {
@@ -296,22 +297,20 @@ func unopened(all []intercept.Unopened, store bool) string {
 		}
 		text += fmt.Sprintf("; over one link: %s (%s)", strings.Join(names, ", "), reason)
 	}
-	distrusted := func(u intercept.Unopened) bool {
-		return u.Reason == intercept.Closed || u.Reason == intercept.Rejected || u.Reason == intercept.OwnStore
-	}
-	if !store && slices.ContainsFunc(all, distrusted) {
+	if !store && slices.ContainsFunc(all, refused) {
 		text += "; --store may help"
 	}
 	return text
 }
 
-// undisturbed describes the settings whose programs keep tunnels. Lists that programs bring are nothing that the user has set: they count
-// only if a program has refused the certificate.
+// refused reports whether a program does not accept the certificate of run.
+func refused(u intercept.Unopened) bool {
+	return slices.Contains([]intercept.Reason{intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore}, u.Reason)
+}
+
+// undisturbed describes the settings whose programs keep tunnels, if a program has refused the certificate.
 func undisturbed(kept []trust.Limit, hosts []intercept.Unopened) string {
-	if !slices.ContainsFunc(hosts, func(u intercept.Unopened) bool { return u.Reason == intercept.Pinned || u.Reason == intercept.Rejected }) {
-		kept = slices.DeleteFunc(kept, func(l trust.Limit) bool { return l == trust.OwnList })
-	}
-	if len(kept) == 0 {
+	if len(kept) == 0 || !slices.ContainsFunc(hosts, refused) {
 		return ""
 	}
 	names := make([]string, len(kept))
@@ -329,7 +328,7 @@ func (a *app) superviseCommand() *cobra.Command {
 		Use:    "supervise --remove=DIR -- COMMAND [ARGUMENT]...",
 		Short:  "A part of tributary run",
 		Hidden: true,
-		Args:   cobra.MinimumNArgs(1),
+		Args:   takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []supervise.Bind
 			for _, b := range binds {

@@ -52,7 +52,7 @@ does while the proxy is not running.`,
   tributary use go --print
   tributary use pip --undo
   tributary use --undo`,
-		Args:      cobra.MaximumNArgs(1),
+		Args:      takes(0, 1),
 		ValidArgs: use.Programs(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

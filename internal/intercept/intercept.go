@@ -54,10 +54,10 @@ type Reason string
 // The reasons. Connections that are not meant to be opened have none.
 const (
 	Excluded          Reason = "listed as never decrypted"
-	Pinned            Reason = "the program accepts only the host's own certificate"
-	Rejected          Reason = "the program rejected run's certificate of another host"
+	Pinned            Reason = "the program rejected Tributary's certificate"
+	Rejected          Reason = "the program rejected Tributary's certificate of another host"
 	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
-	Closed            Reason = "left without a request after seeing run's certificate"
+	Closed            Reason = "left without a request after seeing Tributary's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
 	Unverified        Reason = "the host's certificate is not valid"
 	OtherProtocol     Reason = "not HTTP requests for this host"

@@ -33,8 +33,8 @@ const addition = "NODE_EXTRA_CA_CERTS"
 // local are the hosts that programs must not request from the proxy: it rejects them.
 const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 
-// OwnList is the limit of programs that bring a list of authorities, where the system has more.
-var OwnList = Limit{Name: "their built-in list"}
+// ownList is the limit of programs that bring a list of authorities, where the system has more.
+var ownList = Limit{Name: "their built-in list"}
 
 // Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
 // those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
@@ -69,13 +69,13 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 	case extra != "":
 		e.keep(Limit{Name: addition, Value: extra})
 	case roots.within(usual.all):
-		e.keep(OwnList)
+		e.keep(ownList)
 	}
 	if roots.within(usual.all) {
 		switch {
 		case given.get("REQUESTS_CA_BUNDLE")+given.get("CURL_CA_BUNDLE") != "":
 		case !roots.within(builtIn) && !e.follows(python, command, usual.Path):
-			e.keep(OwnList)
+			e.keep(ownList)
 		case e.allows(append(Limits("pip", given.get, systemRoot), Limits("conda", given.get, systemRoot)...)...):
 			e.set("REQUESTS_CA_BUNDLE", e.bundle(roots.Path))
 			if given.get("SSL_CERT_DIR") == "" { // which curl would no longer read

@@ -335,7 +335,7 @@ func TestRunPinning(t *testing.T) {
 	f := r.run(append([]string{"--log-level", "debug"}, pinning...)...)
 	f.ended(60, "unable to get local issuer", "over one link: "+netlab.OriginName)
 	f = r.run(pinning...)
-	f.ended(0, "over one link: "+netlab.OriginName+" (the program accepts only the host's own certificate)")
+	f.ended(0, "over one link: "+netlab.OriginName+" (the program rejected Tributary's certificate)")
 	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
 	if _, err := exec.LookPath("wget"); err == nil { // another program
 		f := r.run("wget", "-q", "-O", "file", r.nginx.NamedSecureURL(o))
@@ -369,7 +369,7 @@ func TestRunAlertless(t *testing.T) {
 	url := r.nginx.NamedSecureURL(r.object(10_000))
 	for range 3 {
 		r.run("curl", "-sS", "--pinnedpubkey", "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "-o", "file", url).
-			ended(90, netlab.OriginName+" (curl left without a request after seeing run's certificate); --store may help")
+			ended(90, netlab.OriginName+" (curl left without a request after seeing Tributary's certificate); --store may help")
 	}
 }
 
