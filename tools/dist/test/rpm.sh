@@ -78,4 +78,8 @@ Filters = [
 	"position-independent-executable-suggested|no-binary|unstripped-binary-or-object", # of programs in C
 ]
 E2
-check 'rpmlint finds no error' rpmlint --config "$work/rpmlint.toml" "$rpm"
+# rpmlint unpacks by cpio, which would write to the machine's own /usr: the paths in the package are absolute.
+mkdir "$work/unpack"
+printf '#!/bin/sh\nexec /usr/bin/cpio --no-absolute-filenames "$@"\n' >"$work/unpack/cpio"
+chmod 755 "$work/unpack/cpio"
+check 'rpmlint finds no error' env PATH="$work/unpack:$PATH" rpmlint --config "$work/rpmlint.toml" "$rpm"
