@@ -11,7 +11,7 @@ import (
 // package them. Elsewhere, the same library brings a list.
 type follower struct {
 	interpreter string
-	library     []string // patterns of files of its library, one of which names the system's file
+	library     []string // patterns of its files that may name the system's file
 	moved       []string // variables that make it use other libraries
 	lists       []string // patterns of what other installations, with a list, leave
 }

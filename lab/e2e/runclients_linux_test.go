@@ -288,7 +288,6 @@ func (r *rig) offerWheel(content []byte) (name string, wheel []byte) {
 // offerNPM puts a registry with one package that contains content onto the origin.
 func (r *rig) offerNPM(content []byte) {
 	r.Helper()
-	const origin = "https://" + netlab.OriginName
 	tarball := r.archive(map[string]string{"package/package.json": `{"name":"tributary-e2e","version":"1.0.0"}`, "package/data": string(content)})
 	hash := sha512.Sum512(tarball)
 	at := r.offer("npm/files/tributary-e2e-1.0.0.tgz", tarball)
