@@ -281,8 +281,11 @@ func unopened(all []intercept.Unopened, store bool) string {
 	var reasons []string
 	for _, u := range all {
 		reason := string(u.Reason)
-		if u.Program != "" {
+		switch {
+		case u.Program != "":
 			reason = filepath.Base(u.Program) + " " + reason
+		case refused(u):
+			reason = "a program " + reason
 		}
 		if hosts[reason] == nil {
 			reasons = append(reasons, reason)

@@ -54,8 +54,8 @@ type Reason string
 // The reasons. Connections that are not meant to be opened have none.
 const (
 	Excluded          Reason = "listed as never decrypted"
-	Pinned            Reason = "the program rejected Tributary's certificate"
-	Rejected          Reason = "the program rejected Tributary's certificate of another host"
+	Pinned            Reason = "rejected Tributary's certificate"
+	Rejected          Reason = "rejected Tributary's certificate of another host"
 	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
 	Closed            Reason = "left without a request after seeing Tributary's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
@@ -68,7 +68,7 @@ const (
 type Unopened struct {
 	Host    string
 	Reason  Reason
-	Program string // path of the program; for Closed and OwnStore
+	Program string // path of the program, "" = unknown; for Pinned, Rejected, Closed and OwnStore
 }
 
 // NewInterceptor returns an Interceptor.
@@ -96,7 +96,7 @@ func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 		by := call(program)
 		if reason := i.Pins.pinned(by, host); reason != "" {
 			u := Unopened{Host: host, Reason: reason}
-			if reason == Closed {
+			if reason != OtherProtocol {
 				u.Program = by
 			}
 			i.note(u)
@@ -241,7 +241,7 @@ func (i *Interceptor) answer(ctx context.Context, client Client, program string,
 	switch {
 	case refusesCertificate(err) || slices.Contains(certificateAlerts, nc.alert()):
 		i.Pins.learn(program, host)
-		i.report(host, Pinned)
+		i.note(Unopened{Host: host, Reason: Pinned, Program: program})
 	case leftHandshake(err):
 		i.left(program, host, 1)
 	}

@@ -5,10 +5,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // maxRecent bounds the processes that Programs looks at first.
@@ -22,7 +24,8 @@ type Programs struct {
 }
 
 // Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be determined, or if
-// names is not nil and does not have the last part of the path. It can find only processes whose files this process may look at:
+// names is not nil and does not have the last part of the path. After that of an interpreter follow a space and its script, since
+// scripts differ like programs. It can find only processes whose files this process may look at:
 // those of its own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes
 // milliseconds.
 func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, error) {
@@ -37,14 +40,14 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	for _, pid := range recent {
 		if path := program(pid); wanted(path, names) && holds(pid, file) {
 			p.found(pid)
-			return path, nil
+			return withScript(path, pid), nil
 		}
 	}
 	all, err := processes()
 	for _, pid := range all {
 		if path := program(pid); wanted(path, names) && holds(pid, file) {
 			p.found(pid)
-			return path, nil
+			return withScript(path, pid), nil
 		}
 	}
 	return "", err
@@ -56,7 +59,7 @@ func (p *Programs) Loaded(path string) []byte {
 	p.mu.Lock()
 	recent := slices.Clone(p.recent)
 	p.mu.Unlock()
-	i := slices.IndexFunc(recent, func(pid int) bool { return program(pid) == path })
+	i := slices.IndexFunc(recent, func(pid int) bool { return withScript(program(pid), pid) == path })
 	if i < 0 {
 		return nil
 	}
@@ -93,6 +96,40 @@ func program(pid int) string {
 		return ""
 	}
 	return strings.TrimSuffix(exe, " (deleted)") // an update has replaced it
+}
+
+// interpreters run programs that are not their own.
+var interpreters = regexp.MustCompile(`^(python|perl|ruby|node|php|lua|tclsh|guile)[0-9.]*$`)
+
+// withScript returns the path of a process's program, and what an interpreter runs.
+func withScript(path string, pid int) string {
+	if !interpreters.MatchString(filepath.Base(path)) {
+		return path
+	}
+	line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // the process may have ended
+	if s := script(strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")); s != "" {
+		return path + " " + s
+	}
+	return path
+}
+
+// script returns the script or module in the command line of an interpreter, as it was typed; "" = none.
+func script(args []string) string {
+	const longest = 256
+	for i, a := range args[1:] {
+		switch {
+		case a == "-m" && i+2 < len(args):
+			return script([]string{"", args[i+2]})
+		case a == "-c", a == "-e", a == "-":
+			return ""
+		case !strings.HasPrefix(a, "-"):
+			if len(a) > longest || strings.ContainsFunc(a, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				return ""
+			}
+			return a
+		}
+	}
+	return ""
 }
 
 // wanted reports whether a program is one of those named; nil names all.

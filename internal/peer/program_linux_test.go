@@ -57,3 +57,56 @@ func TestPrograms(t *testing.T) {
 		own.Close()
 	}
 }
+
+// TestScript: scripts of an interpreter are told from each other.
+func TestScript(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(t.TempDir(), "python3.11")
+	if err := os.WriteFile(python, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, own := pair(t, "tcp", "127.0.0.1:0")
+	f, err := c.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "1000")
+	cmd.ExtraFiles = []*os.File{f}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	f.Close()
+	c.Close()
+	local, remote := addrs(own)
+	var programs Programs
+	got, err := programs.Of(local, remote, []string{"python3.11"})
+	if got != python+" 1000" || err != nil {
+		t.Errorf("R163 %q, %v", got, err)
+	}
+	if len(programs.Loaded(got)) == 0 {
+		t.Error("R163 nothing is loaded")
+	}
+	for want, args := range map[string][]string{
+		"/usr/bin/yt-dlp": {"python3", "/usr/bin/yt-dlp", "-q", "URL"},
+		"x.py":            {"python3", "-u", "x.py"},
+		"pip":             {"python3", "-I", "-m", "pip", "install"},
+		"":                {"python3", "-c", "import x", "y"},
+	} {
+		if got := script(args); got != want {
+			t.Errorf("R163 %q: %q, want %q", args, got, want)
+		}
+	}
+	for _, args := range [][]string{{""}, {"python3"}, {"python3", "-m"}, {"perl", "-e", "1"}, {"python3", "-"}, {"python3", "a\nb"}} {
+		if got := script(args); got != "" {
+			t.Errorf("R163 %q: %q", args, got)
+		}
+	}
+}

@@ -335,7 +335,7 @@ func TestRunPinning(t *testing.T) {
 	f := r.run(append([]string{"--log-level", "debug"}, pinning...)...)
 	f.ended(60, "unable to get local issuer", "over one link: "+netlab.OriginName)
 	f = r.run(pinning...)
-	f.ended(0, "over one link: "+netlab.OriginName+" (the program rejected Tributary's certificate)")
+	f.ended(0, "over one link: "+netlab.OriginName+" (curl rejected Tributary's certificate)")
 	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
 	if _, err := exec.LookPath("wget"); err == nil { // another program
 		f := r.run("wget", "-q", "-O", "file", r.nginx.NamedSecureURL(o))
