@@ -398,7 +398,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
-	start := a.cursor
+	start, served := a.cursor, !l.excluded
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Outcome {
 	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
@@ -438,6 +438,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 	if !m.known {
 		l.excluded = l.excluded || e.Outcome != fault.Stale
+	}
+	if served && l.excluded {
+		m.excludedBy, m.excludedLink = e.Outcome, link
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 	m.dropConn(c.id)

@@ -83,6 +83,14 @@ func TestKeep(t *testing.T) {
 		s.advance(2 * ms)
 		s.wantClose(a.conn)
 	})
+	t.Run("R252 if it breaks off after every link was refused, the refusal is the reason", func(t *testing.T) {
+		s, a, b, reserve := keeping(t, 0)
+		s.ended(reserve, fault.Unwanted)
+		s.m.links[0].excluded = true // by a refusal over another of its connections
+		s.ended(b, fault.Unwanted)
+		s.ended(a, fault.Short)
+		s.want("the transfer fails because of the refusal", func(f Action) bool { return f.Kind == Fail && f.Outcome == fault.Unwanted })
+	})
 	t.Run("R210 it delivers what nothing can verify any more", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
 		s.m.cfg.Unchecked = false

@@ -82,6 +82,11 @@ type Machine struct {
 	lastLink    int8
 	firstSent   int // requests sent before the size was known
 
+	// The last failure by which a link left the transfer: if no link is left, it is the reason, not that an earlier response over one
+	// of them ended later.
+	excludedBy   fault.Outcome
+	excludedLink int8
+
 	granted     int64 // memory for bytes beyond the next offset
 	scattered   bool  // bytes do not wait for their turn: granted is unbounded
 	multiplexed bool  // a link speaks HTTP/2
@@ -350,6 +355,9 @@ func (m *Machine) strand(now time.Time) {
 	}
 	switch {
 	case !hope && len(m.attempts) == 0 && m.coming == nil, !m.known && m.refused() && !usable && len(m.attempts) == 0:
+		if !hope && m.known && m.excludedBy != fault.Complete {
+			m.lastOutcome, m.lastLink = m.excludedBy, m.excludedLink
+		}
 		m.giveUpUnless(now, m.lastOutcome)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
