@@ -160,7 +160,8 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened(), f.store)+undisturbed(kept, opener.Unopened()))
+		hosts := opener.Unopened()
+		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(hosts, f.store)+undisturbed(kept, hosts))
 	}
 	if code != 0 {
 		return endedError{code}
@@ -308,7 +309,11 @@ func unopened(all []intercept.Unopened, store bool) string {
 
 // refused reports whether a program does not accept the certificate of run.
 func refused(u intercept.Unopened) bool {
-	return slices.Contains([]intercept.Reason{intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore}, u.Reason)
+	switch u.Reason {
+	case intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore:
+		return true
+	}
+	return false
 }
 
 // undisturbed describes the settings whose programs keep tunnels, if a program has refused the certificate.

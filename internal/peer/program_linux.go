@@ -25,9 +25,8 @@ type Programs struct {
 
 // Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be determined, or if
 // names is not nil and does not have the last part of the path. After that of an interpreter follow a space and its script, since
-// scripts differ like programs. It can find only processes whose files this process may look at:
-// those of its own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes
-// milliseconds.
+// scripts differ like programs. It can find only processes whose files this process may look at: those of its own user, or all of them
+// with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes milliseconds.
 func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, error) {
 	s, err := find(local, remote)
 	if err != nil {
@@ -116,10 +115,8 @@ func withScript(path string, pid int) string {
 // script returns the script or module in the command line of an interpreter, as it was typed; "" = none.
 func script(args []string) string {
 	const longest = 256
-	for i, a := range args[1:] {
+	for _, a := range args[1:] {
 		switch {
-		case a == "-m" && i+2 < len(args):
-			return script([]string{"", args[i+2]})
 		case a == "-c", a == "-e", a == "-":
 			return ""
 		case !strings.HasPrefix(a, "-"):

@@ -190,25 +190,10 @@ func TestNarrower(t *testing.T) {
 		t.Run("R227 "+c.name, func(t *testing.T) {
 			home := t.TempDir()
 			for path, text := range c.files {
-				path = filepath.Join(home, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				create(t, filepath.Join(home, path), text)
 			}
 			env, kept := environ(t, folder(t, t.TempDir()), append(c.env, "HOME="+home)...)
-			for _, name := range strings.Fields(c.yes) {
-				if !gives(t, env, name) {
-					t.Errorf("%s does not lead to the certificate", name)
-				}
-			}
-			for _, name := range strings.Fields(c.no) {
-				if gives(t, env, name) {
-					t.Errorf("%s leads to the certificate", name)
-				}
-			}
+			lead(t, env, c.yes, c.no)
 			var names []string
 			for _, l := range kept {
 				names = append(names, l.Name)
@@ -224,9 +209,6 @@ func TestNarrower(t *testing.T) {
 func TestCompany(t *testing.T) {
 	systemTrusts(t, system+private)
 	own := filepath.Join(systemRoot, "usr/local/share/ca-certificates/company/root.crt")
-	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, text, extra, yes, no, kept string }{
 		{"an authority", private, "", "SSL_CERT_FILE WGETRC git", "NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE", "their built-in list"},
 		{"an authority that Node was given", private, own, "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "their built-in list"},
@@ -234,20 +216,9 @@ func TestCompany(t *testing.T) {
 		{"an authority that the system does not use", certificate, "", "NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE", "", ""},
 	} {
 		t.Run("R227 "+c.name, func(t *testing.T) {
-			if err := os.WriteFile(own, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			create(t, own, c.text)
 			env, kept := environ(t, folder(t, t.TempDir()), "HOME="+t.TempDir(), addition+"="+c.extra)
-			for _, name := range strings.Fields(c.yes) {
-				if !gives(t, env, name) {
-					t.Errorf("%s does not lead to the certificate", name)
-				}
-			}
-			for _, name := range strings.Fields(c.no) {
-				if gives(t, env, name) {
-					t.Errorf("%s leads to the certificate", name)
-				}
-			}
+			lead(t, env, c.yes, c.no)
 			if text := strings.Trim(fmt.Sprint(kept), "[]"); text != c.kept {
 				t.Errorf("kept %q, want %q", text, c.kept)
 			}
@@ -299,16 +270,7 @@ func TestFollowers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range strings.Fields(c.yes) {
-				if !gives(t, env, name) {
-					t.Errorf("%s does not lead to the certificate", name)
-				}
-			}
-			for _, name := range strings.Fields(c.no) {
-				if gives(t, env, name) {
-					t.Errorf("%s leads to the certificate", name)
-				}
-			}
+			lead(t, env, c.yes, c.no)
 		})
 	}
 }
@@ -317,6 +279,21 @@ func create(t *testing.T, path, text string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// lead wants the variables yes, and none of no, to lead to the certificate, see gives.
+func lead(t *testing.T, env []string, yes, no string) {
+	t.Helper()
+	for _, name := range strings.Fields(yes) {
+		if !gives(t, env, name) {
+			t.Errorf("%s does not lead to the certificate", name)
+		}
+	}
+	for _, name := range strings.Fields(no) {
+		if gives(t, env, name) {
+			t.Errorf("%s leads to the certificate", name)
+		}
 	}
 }
 

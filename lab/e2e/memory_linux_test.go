@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -31,10 +30,20 @@ func TestSlowClients(t *testing.T) {
 	for _, d := range []struct {
 		name, config string
 		beyond       int64 // bytes beyond the budget
+		enter        func(*rig, netlab.Object) (net.Conn, *http.Request, error)
 	}{
-		{"proxy", "", 25_000_000},
-		{"gateway", fmt.Sprintf("gateway = %q\ngateway_hosts = [%q]\n", gatewayAddr, netlab.OriginName), 40_000_000},
-		{"decrypted tunnels", "intercept = true\n", 40_000_000},
+		{"proxy", "", 25_000_000, func(r *rig, o netlab.Object) (net.Conn, *http.Request, error) {
+			return r.enter(netlab.ProxyAddr, r.nginx.NamedURL(o))
+		}},
+		{
+			"gateway", fmt.Sprintf("gateway = %q\ngateway_hosts = [%q]\n", gatewayAddr, netlab.OriginName), 40_000_000,
+			func(r *rig, o netlab.Object) (net.Conn, *http.Request, error) {
+				return r.enter(gatewayAddr, gatewayURL+"/https/"+strings.TrimPrefix(r.nginx.NamedSecureURL(o), "https://"))
+			},
+		},
+		{"decrypted tunnels", "intercept = true\n", 40_000_000, func(r *rig, o netlab.Object) (net.Conn, *http.Request, error) {
+			return r.enterTunnel(r.nginx.NamedSecureURL(o))
+		}},
 	} {
 		if d.config != "" && !matrix() {
 			continue
@@ -50,13 +59,7 @@ func TestSlowClients(t *testing.T) {
 			}
 			r.serve()
 			o := r.object(50_000_000)
-			enter := map[string]func() (net.Conn, *http.Request, error){
-				"proxy": func() (net.Conn, *http.Request, error) { return r.enter(netlab.ProxyAddr, r.nginx.NamedURL(o)) },
-				"gateway": func() (net.Conn, *http.Request, error) {
-					return r.enter(gatewayAddr, gatewayURL+"/https/"+strings.TrimPrefix(r.nginx.NamedSecureURL(o), "https://"))
-				},
-				"decrypted tunnels": func() (net.Conn, *http.Request, error) { return r.enterTunnel(r.nginx.NamedSecureURL(o)) },
-			}[d.name]
+			enter := func() (net.Conn, *http.Request, error) { return d.enter(r, o) }
 			var clients sync.WaitGroup
 			for range 100 {
 				clients.Go(func() {
@@ -97,8 +100,11 @@ func (r *rig) enter(address, url string) (net.Conn, *http.Request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := r.narrow(address)
+	conn, err := r.lab.DialContext(r.ctx, "tcp", address)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := narrow(conn); err != nil {
 		return nil, nil, err
 	}
 	if address == netlab.ProxyAddr {
@@ -119,34 +125,26 @@ func (r *rig) enterTunnel(url string) (net.Conn, *http.Request, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	conn, err := r.narrow(netlab.ProxyAddr)
+	conn, err := r.tunnel(r.ctx, net.JoinHostPort(req.URL.Hostname(), "443"), "curl")
 	if err != nil {
 		return nil, nil, err
 	}
-	fmt.Fprintf(conn, "CONNECT %[1]s:443 HTTP/1.1\r\nHost: %[1]s:443\r\n\r\n", req.URL.Hostname())
-	var head []byte
-	for b := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, b[0]) {
-		if _, err := io.ReadFull(conn, b); err != nil {
-			return nil, nil, err
-		}
+	if err := narrow(conn); err != nil {
+		return nil, nil, err
 	}
 	secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: req.URL.Hostname()})
 	return secure, req, req.Write(secure)
 }
 
-// narrow connects to a port of the program with a small receive buffer.
-func (r *rig) narrow(address string) (net.Conn, error) {
-	conn, err := r.lab.DialContext(r.ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
+// narrow gives a connection a small receive buffer.
+func narrow(conn net.Conn) error {
 	raw, err := conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var serr error
 	err = raw.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 32<<10) })
-	return conn, errors.Join(err, serr)
+	return errors.Join(err, serr)
 }
 
 // sip downloads at perSecond bytes per second, and leaves after n bytes.
