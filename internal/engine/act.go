@@ -127,6 +127,8 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: a.Rule.String()})
 		}
 		r.conns[a.Conn].requests <- f
+	case transfer.Compare:
+		r.spots.again(a)
 	case transfer.Credit:
 		if f := r.attempts[a.Attempt]; f != nil {
 			f.extend(a.UpTo)

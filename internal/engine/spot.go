@@ -19,6 +19,9 @@ type spots struct {
 	tails []tail // by link
 }
 
+// mostOpen is how many checks may be under way, of all links.
+const mostOpen = 16
+
 // tail holds the last bytes of a link that a later check may need.
 type tail struct {
 	b   []byte
@@ -27,7 +30,7 @@ type tail struct {
 
 // sample holds the bytes of a check.
 type sample struct {
-	attempt uint32 // attempt that fetches one copy as its prefix
+	attempt uint32 // attempt that fetches one copy as its prefix, or the name of a check that needs no request
 	link    int8
 	r       segment.Range
 	first   []byte      // copy that arrived first, of each byte of r
@@ -36,9 +39,11 @@ type sample struct {
 	differs bool
 }
 
-// begin starts the check that a request asks for. A running check of the same link is given up.
+// begin starts the check that a request asks for. The machine may have given up earlier checks: the oldest are forgotten.
 func (s *spots) begin(a transfer.Action) {
-	s.open = slices.DeleteFunc(s.open, func(o *sample) bool { return o.link == a.Link })
+	if len(s.open) == mostOpen {
+		s.open = slices.Delete(s.open, 0, 1)
+	}
 	r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
 	n := &sample{attempt: a.Attempt, link: a.Link, r: r, first: make([]byte, r.Len()), own: r.Start}
 	if a.Tail >= 0 && int(a.Tail) < len(s.tails) {
@@ -50,6 +55,14 @@ func (s *spots) begin(a transfer.Action) {
 		}
 	}
 	s.open = append(s.open, n)
+}
+
+// again starts a check that needs no request: another link will deliver once more what this one delivered last.
+func (s *spots) again(a transfer.Action) {
+	a.Prefix, a.Tail = a.Range.Len(), a.Link
+	s.begin(a)
+	n := s.open[len(s.open)-1]
+	n.own, n.others = n.r.End, segment.Set{}
 }
 
 // keep copies the bytes of a piece that later checks may need.

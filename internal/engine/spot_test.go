@@ -89,7 +89,7 @@ func TestSampleAgainstModel(t *testing.T) {
 	}
 }
 
-// A link's own bytes do not count as those of others, and a new check of a link replaces the one before.
+// A link's own bytes do not count as those of others, and a check goes on when another one of its link begins.
 func TestSampleOfAnotherLink(t *testing.T) {
 	p := &blocks{}
 	s := spots{}
@@ -110,7 +110,7 @@ func TestSampleOfAnotherLink(t *testing.T) {
 		t.Errorf("the link's own bytes: %+v", done)
 	}
 	begin(3, 0, 2000)
-	if done := take(4, 1, 1000, 100); done != nil {
+	if done := take(4, 1, 1000, 100); len(done) != 1 || done[0].attempt != 1 {
 		t.Errorf("of the check before: %+v", done)
 	}
 	begin(5, 1, 2000)

@@ -196,7 +196,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		m.stolenBy(a)
 	}
 	if proof {
-		m.unkeep()
+		m.kept.spare = true
 	}
 }
 
@@ -362,7 +362,7 @@ func (m *Machine) settle(a *attempt) {
 		m.act(Action{Kind: Cut, Link: c.link, Attempt: a.id, UpTo: a.answer.End})
 		return
 	}
-	if a.cursor < a.want.End || !a.hasHead || rest <= m.drains(c) {
+	if a.cursor < a.want.End || a.prefix > 0 || !a.hasHead || rest <= m.drains(c) {
 		return
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})

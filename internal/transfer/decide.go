@@ -34,6 +34,10 @@ func (m *Machine) decide(now time.Time, read bool) {
 	m.guard(now)
 	m.widen(now)
 	var barred []int8 // links without a connection that can take a request now
+	compares := read && m.kept.spare
+	if a := m.attempt(m.kept.id); a != nil && compares { // the result of a check may let it end
+		barred = append(barred, a.link)
+	}
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
 		again := m.restrict(now, v)
@@ -48,6 +52,9 @@ func (m *Machine) decide(now time.Time, read bool) {
 		switch d.Do {
 		case schedule.Wait:
 			m.until = schedule.Earlier(again, schedule.Earlier(d.Until, later))
+			if compares {
+				m.until = now
+			}
 			m.verify(now, read)
 			return
 		case schedule.Open:

@@ -31,7 +31,7 @@ const (
 	Sampled                       // Conn, Path: every 100 ms while the connection is open, if the state of its path is known
 	Crowded                       // Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
 	Paused                        // For: how long nothing was read because the disk was behind; this is not silence of a link
-	Compared                      // Attempt, Differs, N: its prefix was compared; the client has the bytes before offset N
+	Compared                      // Attempt, Differs, N: its bytes were compared; the client has those before offset N
 )
 
 // Event is one thing that happened.
@@ -47,7 +47,7 @@ type Event struct {
 	Multiplexed   bool
 	Close         bool
 	OriginRefused bool
-	Differs       bool // some byte of the prefix differs from the one that another link delivered
+	Differs       bool // some byte differs from the one that another link delivered
 	N             int64
 	Size          int64
 	Range         segment.Range
@@ -69,6 +69,7 @@ const (
 	Fetch                           // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
 	FetchAll                        // as Fetch, without a Range field: the client's own GET
 	FetchAhead                      // as Fetch, but before the first response arrived: its own head counts only after that
+	Compare                         // Link, Attempt, Range: the end of its Tail with what others deliver from now on. Compared names this Attempt
 	Credit                          // Attempt, UpTo: it may read up to there
 	Cut                             // Attempt, UpTo: end its answer there, over HTTP/2 only. Ended follows as usual
 	CloseConn                       // Conn: close it; no event follows for it or its attempts

@@ -10,10 +10,12 @@ import (
 
 // kept is the first response if it covers everything: it may be the only one until the origin has answered later requests. Other
 // links take parts of it as soon as they have a valid head, but it does not end where they begin: when its link is to fetch
-// something, it is read on instead, and what others deliver meanwhile is discarded. It ends when a reserve takes its place.
+// something, it is read on instead, and what others deliver meanwhile is discarded. It ends when a reserve takes its place and what
+// the others delivered is known to be right, since the origin may refuse the request that would verify it.
 type kept struct {
 	id      uint32    // its attempt; 0 = none
 	doubted time.Time // no reserve has been accepted, so the head of a request made from then on must do; zero = one may soon be
+	spare   bool      // the origin has answered a later request
 }
 
 // keep makes a, the first attempt with a valid head, the kept one if it can be: bytes that may turn out to be unwanted must cost
@@ -63,6 +65,19 @@ func (m *Machine) extend(a *attempt, end int64) {
 // proves reports whether a valid head of a shows that the origin answers later requests, if no reserve does.
 func (m *Machine) proves(a *attempt) bool {
 	return m.kept.id != 0 && !m.kept.doubted.IsZero() && a.asked.After(m.kept.doubted)
+}
+
+// unproven reports whether a further request may be needed to show that what others than the kept attempt deliver is right.
+func (m *Machine) unproven() bool {
+	if m.cfg.Restart || m.cfg.Unchecked {
+		return false
+	}
+	for i := range m.links {
+		if s := &m.links[i].spot; s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) && !m.settling(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // unkeep lets the kept attempt end where others begin.
@@ -132,7 +147,7 @@ func (m *Machine) guard(now time.Time) {
 		a.reserved = true
 		m.renewAt = now.Add(renewAfter)
 		m.kept = kept{}
-	case m.links[a.link].out():
+	case m.links[a.link].out(), m.kept.spare && !m.unproven():
 		m.unkeep()
 	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) >= giveUpAfter):
 		m.kept.doubted = now

@@ -107,6 +107,39 @@ func TestKeep(t *testing.T) {
 		}
 		s.wantDone()
 	})
+	t.Run("R252 it is read on until what others delivered is known to be right, which it shows itself", func(t *testing.T) {
+		s, a, b, reserve := keeping(t, 0)
+		s.m.cfg.Unchecked = false
+		s.m.links[0].spot.trust = proven
+		s.complete(b)
+		s.headReceived(reserve, reserveSize)
+		if s.m.Kept() != a.id {
+			t.Fatal("it ends although nothing shows that link 1 delivered the right bytes")
+		}
+		s.ask(0, 2*mB, 3*mB) // no request: it is read on
+		check := s.want("the bytes of link 1 are compared", func(a Action) bool { return a.Kind == Compare && a.Link == 1 && a.Range == span(2*mB-4*kB, 2*mB) })
+		for a.cursor < 2*mB {
+			s.read(a, 192*kB)
+			s.drop(Credit)
+		}
+		s.handle(Event{Kind: Compared, Attempt: check.Attempt})
+		s.trusts(proven, proven)
+		if s.m.Kept() != 0 {
+			t.Error("it is kept")
+		}
+	})
+	t.Run("R252 it shows nothing if it breaks off before", func(t *testing.T) {
+		s, a, b, _ := keeping(t, 0)
+		s.m.cfg.Unchecked = false
+		s.m.links[0].spot.trust = proven
+		s.complete(b)
+		s.ask(0, 2*mB, 3*mB)
+		s.want("the bytes of link 1 are compared", func(a Action) bool { return a.Kind == Compare })
+		s.ended(a, fault.Reset)
+		if c := s.m.links[1].spot.checks; len(c) > 0 {
+			t.Errorf("under way: %+v", c)
+		}
+	})
 	t.Run("R252 it ends if the origin answers later requests without a reserve", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
 		s.ended(reserve, fault.Reset)

@@ -185,7 +185,11 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	if !m.ended {
 		m.measureClient(now)
 		m.silence(now)
+		if e.Kind != Read { // else the result may follow
+			m.dropTwice()
+		}
 		m.decide(now, e.Kind == Read)
+		m.compareTwice()
 		m.strand(now)
 	}
 	var next time.Time

@@ -126,7 +126,7 @@ func (m *Machine) ofReserve(now time.Time, e Event) bool {
 			m.lost++
 			m.endReserve(r)
 			if e.Kind == OpenFailed { // this says nothing of later requests
-				m.unkeep()
+				m.kept.spare = true
 			}
 		}
 		return true
@@ -155,7 +155,7 @@ func (m *Machine) accept(now time.Time, r *reserve, answer segment.Range) {
 			l.refused, l.excluded, l.failures = false, false, 0
 		}
 	}
-	m.unkeep()
+	m.kept.spare = true
 }
 
 // endReserve closes the connection of a reserve.

@@ -32,9 +32,16 @@ type spot struct {
 	differs int8          // unproven link whose bytes differ, according to a check; -1 = none
 	only    segment.Set   // bytes that no other link delivered, while this one is unproven
 	tail    segment.Range // last bytes that arrived over it in one piece; the engine keeps a copy: see Received
+	checks  []check       // under way, at most mostChecks
+}
 
-	// The check under way.
-	attempt uint32        // attempt that fetches the prefix; 0 = there is no check
+// mostChecks is how many checks of a link run at the same time: one may wait for bytes that a silent link owes.
+const mostChecks = 3
+
+// check is a spot check under way.
+type check struct {
+	attempt uint32        // attempt that fetches the prefix, or just a name if twice is set
+	twice   uint32        // attempt over another link that delivers the range once more; 0 = none
 	prefix  segment.Range // range that is compared
 	with    int8          // unproven link that delivered some of it, -1 = none
 }
@@ -52,9 +59,18 @@ const (
 // recently delivered the bytes before the range. Otherwise a later range of the link is checked.
 func (m *Machine) prefix(a *attempt, link int8) {
 	s := &m.links[link].spot
-	pending := s.attempt != 0 && s.prefix.Clip(a.want).Empty() // else the link would be compared with itself
-	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked || pending && m.decisive(s.prefix, s.with) {
+	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked {
 		return
+	}
+	pending, certain := false, false
+	for _, c := range s.checks {
+		if !c.prefix.Clip(a.want).Empty() {
+			continue // the link would be compared with itself
+		}
+		if m.decisive(c) {
+			return
+		}
+		pending, certain = true, certain || m.certain(s, c.prefix)
 	}
 	shares := int64(2) // for this check, and for one that is inconclusive
 	if !m.begun {      // one of the links will be the reference
@@ -73,7 +89,7 @@ func (m *Machine) prefix(a *attempt, link int8) {
 			break
 		}
 	}
-	better := !pending || m.decisive(r, from) || m.certain(s, r) && !m.certain(s, s.prefix)
+	better := !pending || m.decisive(check{prefix: r, with: from}) || m.certain(s, r) && !certain
 	if r.Len() >= spotLeast && better {
 		a.prefix, a.tail, a.checks = r.Len(), from, link
 	}
@@ -124,11 +140,14 @@ func (m *Machine) certain(s *spot, r segment.Range) bool {
 	return m.comes(r, func(other *spot) bool { return m.shows(s, other) })
 }
 
-// decisive reports whether comparing r settles the trust of a link: the part that has arrived came from proven links, and the rest
-// was requested over one. with is a link that was unproven when it delivered some of r, -1 if there is none.
-func (m *Machine) decisive(r segment.Range, with int8) bool {
-	return (with < 0 || m.links[with].spot.trust == proven) && m.comes(r, func(other *spot) bool { return other.trust == proven })
+// decisive reports whether a check settles the trust of a link: the part that has arrived came from proven links, and the rest was
+// requested over one.
+func (m *Machine) decisive(c check) bool {
+	return (c.with < 0 || m.links[c.with].spot.trust == proven) && m.comes(c.prefix, func(other *spot) bool { return other.trust == proven })
 }
+
+// settling reports whether a check that settles the trust of a link is under way.
+func (m *Machine) settling(s *spot) bool { return slices.ContainsFunc(s.checks, m.decisive) }
 
 // comes reports whether the missing part of r was requested over a link that is not silent and satisfies willDo.
 func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
@@ -146,37 +165,55 @@ func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 
 // check starts the spot check for which the request of a includes a prefix.
 func (m *Machine) check(a *attempt) {
-	s := &m.links[a.checks].spot
-	m.dropCheck(s)
-	s.attempt, s.with = a.id, -1
-	s.prefix = segment.Range{Start: a.want.Start - a.prefix, End: a.want.Start}
+	c := check{attempt: a.id, with: -1, prefix: segment.Range{Start: a.want.Start - a.prefix, End: a.want.Start}}
 	if a.tail >= 0 && a.tail != a.checks && m.links[a.tail].spot.trust != proven {
-		s.with = a.tail
+		c.with = a.tail
 	}
 	m.spent += a.prefix
+	m.addCheck(&m.links[a.checks].spot, c)
+}
+
+// addCheck starts a check, if need be in place of the oldest one.
+func (m *Machine) addCheck(s *spot, c check) {
+	if len(s.checks) == mostChecks {
+		m.dropCheck(s, 0)
+	}
+	s.checks = append(s.checks, c)
 	m.checks++
 }
 
-// uncheck ends a check. If it showed nothing, one of the next ranges of the link is checked.
-func (m *Machine) uncheck(s *spot) {
-	if s.attempt != 0 {
-		s.attempt = 0
-		m.checks--
-	}
+// uncheck ends the check number i of a link. If it showed nothing, one of the next ranges of the link is checked.
+func (m *Machine) uncheck(s *spot, i int) {
+	s.checks = slices.Delete(s.checks, i, i+1)
+	m.checks--
 }
 
 // dropCheck ends a running check that can no longer show anything, although its prefix still arrives.
-func (m *Machine) dropCheck(s *spot) {
-	if s.attempt != 0 {
-		m.fruitless += s.prefix.Len()
-		m.uncheck(s)
+func (m *Machine) dropCheck(s *spot, i int) {
+	if s.checks[i].twice == 0 {
+		m.fruitless += s.checks[i].prefix.Len()
 	}
+	m.uncheck(s, i)
+}
+
+// dropChecks ends all checks of a link.
+func (m *Machine) dropChecks(s *spot) {
+	for len(s.checks) > 0 {
+		m.dropCheck(s, 0)
+	}
+}
+
+// checkOf returns the index of the check that an attempt's name stands for, -1 if there is none.
+func (s *spot) checkOf(attempt uint32) int {
+	return slices.IndexFunc(s.checks, func(c check) bool { return c.attempt == attempt })
 }
 
 // cutShort records that the rest of an attempt's prefix will not arrive.
 func (m *Machine) cutShort(a *attempt) {
-	if s := &m.links[a.checks].spot; a.prefix > 0 && s.attempt == a.id {
-		m.uncheck(s)
+	if s := &m.links[a.checks].spot; a.prefix > 0 {
+		if i := s.checkOf(a.id); i >= 0 {
+			m.uncheck(s, i)
+		}
 	}
 	m.spent -= a.prefix
 	a.prefix = 0
@@ -233,15 +270,18 @@ func (m *Machine) witness(link int8, r segment.Range) {
 	by := &m.links[link].spot
 	for i := range m.links {
 		s := &m.links[i].spot
-		switch {
-		case s.attempt == 0 || r.Clip(s.prefix).Empty():
-		case s.camp == by.camp: // it cannot vouch for itself
-			m.dropCheck(s)
-		case by.trust == proven || s.with == link:
-		case s.with < 0:
-			s.with = link
-		default: // more than one unproven link
-			m.dropCheck(s)
+		for j := len(s.checks) - 1; j >= 0; j-- {
+			c := &s.checks[j]
+			switch {
+			case r.Clip(c.prefix).Empty():
+			case s.camp == by.camp: // it cannot vouch for itself
+				m.dropCheck(s, j)
+			case by.trust == proven || c.with == link:
+			case c.with < 0:
+				c.with = link
+			default: // more than one unproven link
+				m.dropCheck(s, j)
+			}
 		}
 	}
 }
@@ -250,13 +290,14 @@ func (m *Machine) witness(link int8, r segment.Range) {
 func (m *Machine) compared(e Event) {
 	for i := range m.links {
 		s := &m.links[i].spot
-		if s.attempt == 0 || s.attempt != e.Attempt {
+		j := s.checkOf(e.Attempt)
+		if j < 0 {
 			continue
 		}
-		m.uncheck(s)
-		with := proven
-		if s.with >= 0 {
-			with = m.links[s.with].spot.trust
+		c, with := s.checks[j], proven
+		m.uncheck(s, j)
+		if c.with >= 0 {
+			with = m.links[c.with].spot.trust
 		}
 		switch {
 		case with == proven && e.Differs, with == refuted && !e.Differs:
@@ -264,9 +305,9 @@ func (m *Machine) compared(e Event) {
 		case with == proven:
 			m.prove(s.camp, e.N)
 		case with == unknown && e.Differs:
-			s.differs = s.with
+			s.differs = c.with
 		case with == unknown:
-			m.join(s.camp, m.links[s.with].spot.camp)
+			m.join(s.camp, m.links[c.with].spot.camp)
 		}
 		return
 	}
@@ -285,7 +326,9 @@ func (m *Machine) join(a, b int8) {
 func (m *Machine) settleCamp(camp int8, t trust) {
 	for i := range m.links {
 		if s := &m.links[i].spot; s.camp == camp {
-			m.uncheck(s)
+			for len(s.checks) > 0 {
+				m.uncheck(s, 0)
+			}
 			s.trust = t
 			if t == proven {
 				s.only = segment.Set{}

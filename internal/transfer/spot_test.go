@@ -127,7 +127,7 @@ func TestSpotCheckPrefix(t *testing.T) {
 	t.Run("none that the link itself owes", func(t *testing.T) {
 		s, _ := spotted(t, Config{}, 3, spotSize)
 		s.checked(1, 128*kB, 192*kB, 4*kB)
-		s.m.uncheck(&s.m.links[1].spot)
+		s.m.uncheck(&s.m.links[1].spot, 0)
 		s.checked(1, 192*kB, 256*kB, 0)
 		s.checked(2, 256*kB, 320*kB, 4*kB) // but another one may be compared with it
 	})
@@ -204,7 +204,7 @@ func TestSpotCheckShare(t *testing.T) {
 					s.opened(s.wantOpen(1), 20*ms)
 				}
 				s.answer(b, c.size)
-				s.m.dropCheck(&s.m.links[1].spot)
+				s.m.dropChecks(&s.m.links[1].spot)
 				spent += f.Prefix
 				checks++
 			}
@@ -241,7 +241,6 @@ func TestSpotCheckAgain(t *testing.T) {
 		s.read(a, 1)
 		c := s.checked(1, 64*kB, 128*kB, 4*kB) // this one precedes bytes that link 0 certainly owes
 		s.read(b, 6*kB)
-		s.compared(b, true, 0) // of a check that was given up
 		s.trusts(proven, unknown)
 		s.compared(c, false, 0)
 		s.trusts(proven, proven)
@@ -262,10 +261,38 @@ func TestSpotCheckAgain(t *testing.T) {
 		s.wantClose(a.conn)
 		s.ask(1, 20*kB, 64*kB)
 		f := s.want("a check", func(a Action) bool { return a.Kind == Fetch && a.Prefix == 4*kB && a.Tail == 0 })
-		s.compared(b, false, 0) // of the check that was given up
-		s.trusts(proven, unknown)
+		s.complete(b)
 		s.compared(s.find(f), true, 0)
 		s.trusts(proven, refuted)
+	})
+	t.Run("others deliver what its request is for: the prefix is read all the same", func(t *testing.T) {
+		s, a := spotted(t, Config{}, 2, spotSize)
+		s.answer(a, spotSize)
+		b := s.checked(0, 64*kB, 512*kB, 0)
+		s.take(1, b, 128*kB, 512*kB)
+		c := s.wantCheck(1, 128*kB, 512*kB, 4*kB)
+		s.complete(b)
+		s.headReceived(c, spotSize)
+		s.read(c, 1*kB)
+		s.quiet()
+		s.read(c, 3*kB)
+		s.wantClose(c.conn)
+		s.compared(c, false, 0)
+		s.trusts(proven, proven)
+	})
+	t.Run("a link that was silent brings what its check waits for, though another one has begun", func(t *testing.T) {
+		s, a := spotted(t, Config{}, 2, spotSize)
+		b := s.checked(1, 64*kB, 128*kB, 4*kB)
+		s.read(b, 8*kB)
+		s.link(0, health.Suspect)
+		s.m.links[0].silent = true
+		s.take(1, a, 32*kB, 64*kB)
+		c := s.find(s.want("another check", func(a Action) bool { return a.Kind == Fetch && a.Prefix > 0 }))
+		s.read(a, 64*kB)
+		s.ended(c, fault.Unwanted)
+		s.trusts(proven, unknown)
+		s.compared(b, false, 0)
+		s.trusts(proven, proven)
 	})
 	t.Run("the link brings the bytes before another one does", func(t *testing.T) {
 		s, a := spotted(t, Config{}, 2, spotSize)
@@ -289,8 +316,6 @@ func TestSpotCheckAgain(t *testing.T) {
 		s.take(1, a, 32*kB, 64*kB)
 		c := s.wantCheck(1, 32*kB, 64*kB, 4*kB)
 		s.complete(b)
-		s.compared(b, false, 0)
-		s.trusts(proven, unknown)
 		s.headReceived(c, spotSize)
 		s.read(a, 31*kB)
 		s.read(c, 4*kB)
@@ -533,7 +558,7 @@ func TestSpotCheckAhead(t *testing.T) {
 		s.headReceived(a, 200*kB)
 		s.headReceived(b, 200*kB)
 		s.read(b, 5*kB)
-		s.m.uncheck(&s.m.links[1].spot) // it was inconclusive
+		s.m.uncheck(&s.m.links[1].spot, 0) // it was inconclusive
 		s.checked(1, 128*kB, 200*kB, 0)
 	})
 }
@@ -609,8 +634,7 @@ func TestSpotCheckCamps(t *testing.T) {
 		s.wantClose(a.conn)
 		s.ask(2, 20*kB, 64*kB)
 		f := s.want("a check with link 0", func(a Action) bool { return a.Kind == Fetch && a.Prefix == 4*kB && a.Tail == 0 })
-		s.compared(c, false, 0) // was given up
-		s.trusts(proven, unknown, unknown)
+		s.complete(c)
 		s.checked(2, 192*kB, 256*kB, 0)
 		s.compared(s.find(f), false, 0)
 		s.trusts(proven, unknown, proven)

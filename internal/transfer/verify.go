@@ -70,9 +70,13 @@ func (m *Machine) verify(now time.Time, read bool) {
 // verification returns the request that settles the trust of a doubtful link, if one is possible and none is running.
 func (m *Machine) verification(now time.Time, doubtful int8) (a attempt, ok bool) {
 	s := &m.links[doubtful].spot
+	if m.twice(s) {
+		return attempt{}, false
+	}
 	for i := range m.attempts {
 		b := &m.attempts[i]
-		comes := b.id == s.attempt && !m.links[b.link].silent && m.decisive(s.prefix, s.with)
+		c := s.checkOf(b.id)
+		comes := c >= 0 && !m.links[b.link].silent && m.decisive(s.checks[c])
 		if b.prefix > 0 && (b.want.Empty() || comes) {
 			return attempt{}, false
 		}

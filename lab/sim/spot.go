@@ -20,7 +20,6 @@ type sample struct {
 // beginCheck starts the spot check that a request asks for.
 func (w *world) beginCheck(a transfer.Action) {
 	if a.Prefix > 0 {
-		w.samples = slices.DeleteFunc(w.samples, func(s *sample) bool { return s.link == a.Link })
 		r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
 		n := &sample{attempt: a.Attempt, link: a.Link, r: r, own: r.Start}
 		if a.Tail >= 0 {
@@ -29,6 +28,11 @@ func (w *world) beginCheck(a transfer.Action) {
 		}
 		w.samples = append(w.samples, n)
 	}
+}
+
+// compareTwice starts a spot check that needs no request.
+func (w *world) compareTwice(a transfer.Action) {
+	w.samples = append(w.samples, &sample{attempt: a.Attempt, link: a.Link, r: a.Range, own: a.Range.End})
 }
 
 // compare reports received bytes to the machine and, before any of them are delivered to the client, the results of completed spot
@@ -55,7 +59,7 @@ func (w *world) compare(k *ask, came segment.Range) bool {
 	for _, s := range slices.Clone(w.samples) {
 		if s.own == s.r.End && s.others.Overlap(s.r) == s.r.Len() {
 			w.samples = slices.DeleteFunc(w.samples, func(o *sample) bool { return o == s })
-			w.logf("compared the prefix of %d on link %d: differs %v", s.attempt, s.link, s.differs)
+			w.logf("compared the bytes of %d on link %d: differs %v", s.attempt, s.link, s.differs)
 			w.handle(transfer.Event{Kind: transfer.Compared, Attempt: s.attempt, Differs: s.differs, N: gone})
 		}
 	}

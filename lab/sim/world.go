@@ -419,6 +419,9 @@ func (w *world) carryOut(a transfer.Action) {
 		w.audit.asked(a, want)
 		w.beginCheck(a)
 		w.ask(a)
+	case transfer.Compare:
+		w.logf("compare %v of link %d", a.Range, a.Link)
+		w.compareTwice(a)
 	case transfer.Credit:
 		if k := w.asks[a.Attempt]; k != nil {
 			k.credit = a.UpTo
