@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"net"
 	"strings"
 )
@@ -96,19 +95,4 @@ func hasField(raw []byte, name string) bool {
 		}
 	}
 	return false
-}
-
-// tail records the end of a TCP stream below TLS. crypto/tls reports a cut between two records as a plain io.EOF, the same as a
-// proper end (close_notify); but after a proper end it reads no further (RFC 9112 section 9.8).
-type tail struct {
-	net.Conn
-	cut bool // the stream ended before TLS did; owned by the reader
-}
-
-func (t *tail) Read(p []byte) (int, error) {
-	n, err := t.Conn.Read(p)
-	if err == io.EOF {
-		t.cut = true
-	}
-	return n, err
 }
