@@ -137,7 +137,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	env, kept, err := trust.Environment(os.Environ(), args[0], folder, proxy.URL, authority.Certificate(), roots)
+	env, kept, err := trust.Environment(os.Environ(), args[0], folder, proxy.URL, authority.Certificate(), roots, len(f.only)+len(f.except) > 0)
 	if err != nil {
 		proxy.Stop()
 		return err
@@ -310,7 +310,7 @@ func unopened(all []intercept.Unopened, store bool) string {
 // refused reports whether a program does not accept the certificate of run.
 func refused(u intercept.Unopened) bool {
 	switch u.Reason {
-	case intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore:
+	case intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore, intercept.OwnFile: // not OwnList: it is not the system's
 		return true
 	}
 	return false

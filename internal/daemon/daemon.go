@@ -155,7 +155,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	}
 	switch {
 	case d.private != nil:
-		if !d.private.Store && d.private.Intercept != nil {
+		if d.private.Intercept != nil {
 			d.private.Intercept.Distrusts = d.distrusts
 		}
 		p.Users, p.Intercept, p.Carried, p.Refused = d.private.Users, d.private.Intercept, d.private.Carried, d.private.Refused

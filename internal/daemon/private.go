@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
@@ -30,19 +27,6 @@ type PrivateOptions struct {
 	Store   bool
 	Carried func(link string, bytes int64)   // see proxy.Config
 	Refused func(destination, reason string) // see proxy.Config
-}
-
-// configured are programs with GnuTLS that run gives the certificate by their own settings, or that read a variable themselves.
-var configured = []string{"wget", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks"}
-
-// distrusts reports whether a program verifies servers with GnuTLS, which trusts the system's store and reads no variable. If it has
-// OpenSSL too, either may be the one that it uses.
-func (d *Daemon) distrusts(path string) bool {
-	if slices.Contains(configured, filepath.Base(path)) {
-		return false
-	}
-	files := d.programs.Loaded(path)
-	return bytes.Contains(files, []byte("/libgnutls.so")) && !bytes.Contains(files, []byte("/libssl.so"))
 }
 
 // privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.

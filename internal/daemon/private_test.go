@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -93,6 +94,30 @@ func TestPrivate(t *testing.T) {
 	if n := paths["wifi"].dialed(); n != 1 {
 		t.Errorf("%d connections over the first link", n)
 	}
+	over, err := tls.Dial("tcp", proxy.Host, &tls.Config{RootCAs: roots}) // as wget2 uses a proxy for https
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer over.Close()
+	if _, err := io.WriteString(over, "GET https://a.secure.test/2 HTTP/1.1\r\nHost: a.secure.test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err = http.ReadResponse(bufio.NewReader(over), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err = io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK || len(body) != size {
+		t.Errorf("over TLS: %d bytes, %s, %v", len(body), resp.Status, err)
+	}
+	toTLS := *proxy
+	toTLS.Scheme = "https"
+	if resp, err = get(&toTLS); err != nil { // CONNECT over TLS
+		t.Fatal(err)
+	}
+	if body, err = io.ReadAll(resp.Body); err != nil || len(body) != size {
+		t.Errorf("a tunnel over TLS: %d bytes, %v", len(body), err)
+	}
+	resp.Body.Close()
 	before := paths["lte"].dialed()
 	nc, err := net.Dial("tcp", proxy.Host)
 	if err != nil {

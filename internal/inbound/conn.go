@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 )
 
 // Conn is a connection of a client that speaks HTTP/1. net/http reads it in one goroutine at a time.
@@ -13,7 +14,8 @@ type Conn struct {
 	out, in []byte // bytes to deliver, and those that arrived behind them
 	serving bool   // a request is being served
 	ends    func(net.Conn) (local, remote netip.AddrPort)
-	tls     func(net.Conn) // nil after the first byte
+	tls     TLS                      // nil after the first byte
+	secured atomic.Pointer[net.Conn] // its result: what is read and written in place of Conn; nil = none
 	// original, if not nil, turns the target of the present request into that of the client.
 	original func(target string) string
 }
@@ -22,11 +24,22 @@ type Conn struct {
 const TLSHandshake = 22
 
 // NetConn returns the connection below.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *Conn) NetConn() net.Conn {
+	if s := c.secured.Load(); s != nil {
+		return *s
+	}
+	return c.Conn
+}
+
+// Write implements io.Writer.
+func (c *Conn) Write(p []byte) (int, error) { return c.NetConn().Write(p) }
+
+// Close implements io.Closer.
+func (c *Conn) Close() error { return c.NetConn().Close() }
 
 // CloseWrite ends writing. net/http does so before it closes a connection whose client may still send.
 func (c *Conn) CloseWrite() error {
-	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+	if w, ok := c.NetConn().(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}
 	return nil
@@ -39,12 +52,18 @@ func (c *Conn) Read(p []byte) (int, error) {
 			c.out, c.in = c.head.take(c.in)
 			continue
 		}
-		n, err := c.Conn.Read(p)
-		if n > 0 && c.tls != nil {
-			if p[0] == TLSHandshake {
-				c.tls(c.Conn)
+		n, err := c.NetConn().Read(p)
+		if begin := c.tls; n > 0 && begin != nil {
+			if c.tls = nil; p[0] == TLSHandshake {
+				s, err := begin(c.Conn, append([]byte(nil), p[:n]...))
+				if err != nil {
+					return 0, err
+				}
+				if s != nil {
+					c.secured.Store(&s)
+					continue
+				}
 			}
-			c.tls = nil
 		}
 		switch {
 		case n > 0:

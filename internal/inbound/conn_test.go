@@ -2,12 +2,15 @@ package inbound
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -168,6 +171,44 @@ func TestClientsThatSendNoMore(t *testing.T) {
 	})
 }
 
+// TestSecured: a connection that TLS is spoken over serves requests like another.
+func TestSecured(t *testing.T) {
+	https := httptest.NewTLSServer(nil)
+	https.Close()
+	s := NewServer(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RequestURI) })})
+	s.TLS = func(nc net.Conn, early []byte) (net.Conn, error) {
+		return tls.Server(&behind{nc, io.MultiReader(bytes.NewReader(early), nc)}, https.TLS), nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Serve(l) }()
+	defer func() { s.Close(); <-done }()
+	tr := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer tr.CloseIdleConnections()
+	for _, path := range []string{"/a", "/b"} {
+		resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, "https://"+l.Addr().String()+path, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(b) != path || err != nil {
+			t.Errorf("%q, %v, want %q", b, err, path)
+		}
+	}
+}
+
+// behind is a connection with another source of bytes.
+type behind struct {
+	net.Conn
+	from io.Reader
+}
+
+func (b *behind) Read(p []byte) (int, error) { return b.from.Read(p) }
+
 // TestTLS: a client that begins TLS is reported, and only on its first byte.
 func TestTLS(t *testing.T) {
 	for first, want := range map[string]int{"\x16\x03\x01\x02\x00": 1, "GET / HTTP/1.1\r\nHost: h\r\n\r\n\x16\x03\x01": 0} {
@@ -177,7 +218,7 @@ func TestTLS(t *testing.T) {
 		}
 		s := NewServer(&http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
 		seen := make(chan net.Conn, 2)
-		s.TLS = func(nc net.Conn) { seen <- nc }
+		s.TLS = func(nc net.Conn, _ []byte) (net.Conn, error) { seen <- nc; return nil, nil }
 		done := make(chan struct{})
 		go func() { defer close(done); _ = s.Serve(l) }()
 		nc := dial(t, l.Addr().String(), first)

@@ -17,9 +17,12 @@ type Server struct {
 	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself, as for a
 	// redirected one; otherwise zero values. nil = they always are.
 	Ends func(nc net.Conn) (local, remote netip.AddrPort)
-	// TLS, if not nil, is called when a client begins TLS on a connection that expects HTTP. The client gets the answer of net/http.
-	TLS func(nc net.Conn)
+	TLS  TLS // if not nil, called when a client begins TLS on a connection that expects HTTP
 }
+
+// TLS returns a connection above nc that speaks TLS; early was read from nc. Without a connection and an error, the client gets the
+// answer of net/http, in plain text.
+type TLS func(nc net.Conn, early []byte) (net.Conn, error)
 
 type connKey struct{}
 
@@ -65,7 +68,7 @@ func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(listener{l,
 type listener struct {
 	net.Listener
 	ends func(net.Conn) (local, remote netip.AddrPort)
-	tls  func(net.Conn)
+	tls  TLS
 }
 
 // Accept implements net.Listener.
@@ -83,7 +86,7 @@ func (l listener) Accept() (net.Conn, error) {
 // Unwrap returns the connection below a Conn that was hijacked, and the bytes read from it that its reader has not seen yet.
 func Unwrap(nc net.Conn) (below net.Conn, unread []byte) {
 	if c, ok := nc.(*Conn); ok {
-		return c.Conn, append(c.out, c.in...)
+		return c.NetConn(), append(c.out, c.in...)
 	}
 	return nc, nil
 }

@@ -22,7 +22,11 @@ type hello struct {
 	isTLS  bool
 	server string   // requested server name; "" = none
 	offers []string // offered protocols (ALPN)
+	limits bool     // it limits the size of records (RFC 8449), see Config.Distrusts
 }
+
+// recordSizeLimit is the number of that extension.
+const recordSizeLimit = 28
 
 // speakTime is how long a client may be silent before the server is assumed to speak first.
 const speakTime = 2 * time.Second
@@ -62,6 +66,7 @@ func readHello(nc net.Conn, early []byte) (hello, error) {
 	// crypto/tls parses the message, and stops before it answers.
 	err = tls.Server(silent{r}, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
 		h.isTLS, h.server, h.offers = true, info.ServerName, slices.Clone(info.SupportedProtos)
+		h.limits = slices.Contains(info.Extensions, recordSizeLimit)
 		return nil, errSeen
 	}}).Handshake()
 	op, failed := errors.AsType[*net.OpError](err)

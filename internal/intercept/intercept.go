@@ -26,9 +26,10 @@ type Config struct {
 	Pins      *Pins
 	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
 	Except    []string // hosts not to open, with all their subdomains
-	// Distrusts, if not nil, reports whether a program is known not to accept certificates of the Authority before it has seen one.
-	// It gets the program that was asked for last.
-	Distrusts func(program string) bool
+	// Distrusts, if not nil, returns why a program is known not to accept certificates of the Authority before it has seen one, ""
+	// if it may accept them. It gets the program that was asked for last, and whether that limits the size of records (RFC 8449), as
+	// GnuTLS does and OpenSSL does not.
+	Distrusts func(program string, limitsRecords bool) Reason
 }
 
 // Interceptor decides which tunnels are opened, and opens them.
@@ -57,6 +58,8 @@ const (
 	Pinned            Reason = "rejected Tributary's certificate"
 	Rejected          Reason = "rejected Tributary's certificate of another host"
 	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
+	OwnFile           Reason = "verifies with the system's file of authorities, and reads no variable"
+	OwnList           Reason = "verifies with the list of certifi: --compat-options no-certifi ends that"
 	Closed            Reason = "left without a request after seeing Tributary's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
 	Unverified        Reason = "the host's certificate is not valid"
@@ -68,7 +71,7 @@ const (
 type Unopened struct {
 	Host    string
 	Reason  Reason
-	Program string // path of the program, "" = unknown; for Pinned, Rejected, Closed and OwnStore
+	Program string // path of the program, "" = unknown; for Pinned, Rejected, Closed and the Own ones
 }
 
 // NewInterceptor returns an Interceptor.
@@ -161,9 +164,11 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		return Opened{Early: h.bytes}, nil
 	}
 	program := call(client.Program) // while the client waits: once it has rejected the certificate, its process may be gone
-	if i.Distrusts != nil && program != "" && i.Distrusts(program) {
-		i.note(Unopened{Host: host, Reason: OwnStore, Program: program})
-		return Opened{Early: h.bytes}, nil
+	if i.Distrusts != nil && program != "" {
+		if reason := i.Distrusts(program, h.limits); reason != "" {
+			i.note(Unopened{Host: host, Reason: reason, Program: program})
+			return Opened{Early: h.bytes}, nil
+		}
 	}
 	v, ok := i.known(addr)
 	if !ok && greet == nil { // the verdict expired a moment ago
@@ -246,6 +251,33 @@ func (i *Interceptor) answer(ctx context.Context, client Client, program string,
 		i.left(program, host, 1)
 	}
 	return nil, nil, err
+}
+
+// Front does the handshake with a client that takes the proxy for one that speaks TLS; early was read from it. The connection is nil
+// if the Authority does not cover the proxy's address.
+func (i *Interceptor) Front(nc net.Conn, early []byte) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(nc.LocalAddr().String())
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := i.Authority.Leaf(host)
+	if errors.Is(err, errNotCovered) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	over := replay(nc, early)
+	c := tls.Server(over, &tls.Config{
+		Certificates: []tls.Certificate{*leaf}, NextProtos: []string{http1}, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	over.last = nil
+	return c, nil
 }
 
 // certificateAlerts are the alerts of clients that do not accept a certificate (RFC 8446 section 6.2).

@@ -52,9 +52,8 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	return "", err
 }
 
-// Loaded returns the path of each file, such as a library, in the memory of the process with this program that Of found last, among
-// other text (/proc/PID/maps).
-func (p *Programs) Loaded(path string) []byte {
+// Read returns a file below /proc/PID of the process with this program that Of found last, such as maps or cmdline; nil if it has ended.
+func (p *Programs) Read(path, file string) []byte {
 	p.mu.Lock()
 	recent := slices.Clone(p.recent)
 	p.mu.Unlock()
@@ -62,8 +61,8 @@ func (p *Programs) Loaded(path string) []byte {
 	if i < 0 {
 		return nil
 	}
-	maps, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(recent[i]), "maps")) // the process may have ended
-	return maps
+	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(recent[i]), file))
+	return text
 }
 
 func (p *Programs) found(pid int) {

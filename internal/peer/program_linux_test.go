@@ -91,7 +91,7 @@ func TestScript(t *testing.T) {
 	if got != python+" 1000" || err != nil {
 		t.Errorf("R163 %q, %v", got, err)
 	}
-	if len(programs.Loaded(got)) == 0 {
+	if len(programs.Read(got, "maps")) == 0 {
 		t.Error("R163 nothing is loaded")
 	}
 	for want, args := range map[string][]string{

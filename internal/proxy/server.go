@@ -42,8 +42,14 @@ func NewServer(p *Proxy) *inbound.Server {
 	return front
 }
 
-// speaksTLS reports a client that takes this proxy for one that speaks TLS, as wget2 does with every proxy for https.
-func (p *Proxy) speaksTLS(nc net.Conn) {
+// speaksTLS serves a client that takes this proxy for one that speaks TLS, as wget2 does with every proxy for https, if it accepts
+// a certificate of the authority, and reports it otherwise.
+func (p *Proxy) speaksTLS(nc net.Conn, early []byte) (c net.Conn, err error) {
+	if p.Intercept != nil {
+		if c, err = p.Intercept.Front(nc, early); c != nil {
+			return c, nil
+		}
+	}
 	name := "a client"
 	if c, known := p.clients.Load(nc); known && p.Program != nil {
 		if path := c.(*client).program(p)(); path != "" {
@@ -54,6 +60,7 @@ func (p *Proxy) speaksTLS(nc net.Conn) {
 	if p.Refused != nil {
 		p.Refused(name, "it speaks TLS to the proxy, whose address begins with http://")
 	}
+	return nil, err
 }
 
 // checkRequest refuses requests that are invalid in every form. HTTP/2 is valid only in opened tunnels.

@@ -40,8 +40,8 @@ var ownList = Limit{Name: "their built-in list"}
 // those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
 // accepts. So the settings of a user that limit a program to fewer authorities stay as they are, and are returned; a variable that
 // names a file with all of roots gets a file with the same content and the certificate. command is the path or name of the program that
-// gets the result.
-func Environment(env []string, command string, f *Folder, proxy string, certificate []byte, roots Roots) (changed []string, kept []Limit, err error) {
+// gets the result. some says that connections to some hosts are to stay encrypted from the program to the server.
+func Environment(env []string, command string, f *Folder, proxy string, certificate []byte, roots Roots, some bool) (changed []string, kept []Limit, err error) {
 	given := environment{env: env}
 	e := environment{env: slices.Clone(env), folder: f, certificate: certificate, roots: roots}
 	for _, name := range []string{"http_proxy", "https_proxy"} {
@@ -84,12 +84,14 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 		}
 		e.git()
 		e.wget()
+		e.hg()
 		e.apt()
 		e.php()
 		if (roots.within(builtIn) || e.follows(perl, command, usual.Path)) && e.allows(Limits("perl", given.get, systemRoot)...) {
 			e.set("PERL_LWP_SSL_CA_FILE", e.bundle(cmp.Or(given.get("PERL_LWP_SSL_CA_FILE"), given.get("HTTPS_CA_FILE"), roots.Path)))
 		}
 	}
+	e.wget2(roots.within(usual.all) && !some)
 	e.npm()
 	e.java(proxy, builtIn)
 	return e.env, e.kept, e.err
@@ -146,6 +148,44 @@ func (e *environment) wget() {
 	e.config("WGETRC", filepath.Join(e.get("HOME"), ".wgetrc"), func(text string) string {
 		return line(text) + "ca_certificate = " + e.bundle(file) + "\n"
 	})
+}
+
+// wget2 gives wget2 the certificate by the settings of the system. It speaks TLS to every proxy for https, and sends it requests that
+// are not encrypted for the server. So if it may not trust the certificate, or some hosts are to be tunnels, it gets no such proxy.
+func (e *environment) wget2(may bool) {
+	file := e.roots.Path
+	for _, l := range Limits("wget2", e.get, systemRoot) {
+		if strings.Contains(strings.ToLower(l.Name), "certificate") {
+			file = l.Value
+		}
+		may = may && e.allows(l)
+	}
+	e.config("SYSTEM_WGET2RC", filepath.Join(systemRoot, "/etc/wget2rc"), func(text string) string {
+		if !may {
+			return line(text) + "https-proxy =\n"
+		}
+		return line(text) + "ca-certificate = " + e.bundle(file) + "\n"
+	})
+}
+
+// hg gives Mercurial the certificate by one more file of settings.
+func (e *environment) hg() {
+	file, all := e.roots.Path, Limits("hg", e.get, systemRoot)
+	if !e.allows(all...) {
+		return
+	}
+	if len(all) > 0 {
+		file = all[len(all)-1].Value // later files precede earlier ones
+	}
+	path, err := e.folder.write("hgrc", []byte("[web]\ncacerts = "+e.bundle(file)+"\n"))
+	e.err = errors.Join(e.err, err)
+	files := filepath.SplitList(e.get("HGRCPATH"))
+	if len(files) == 0 { // what Mercurial reads without the variable
+		files = matching([]string{
+			"/usr/lib/python3*/*-packages/mercurial/defaultrc", "/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d", "~/.hgrc", "~config/hg/hgrc",
+		}, e.get, systemRoot)
+	}
+	e.set("HGRCPATH", strings.Join(append(files, path), string(filepath.ListSeparator)))
 }
 
 // npm gives npm the certificate if its settings name a file of authorities, which replaces those that NODE_EXTRA_CA_CERTS adds to.

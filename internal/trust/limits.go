@@ -71,6 +71,10 @@ var programs = map[string]program{
 	},
 	"go": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
 	"hf": {authorities: []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}},
+	"hg": {
+		files: []string{"/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d/*.rc", "~/.hgrc", "~config/hg/hgrc", "$HGRCPATH", "$PWD/.hg/hgrc"},
+		keys:  regexp.MustCompile(`^\s*(cacerts)\s*=\s*(\S+)`),
+	},
 	"nix": {
 		authorities: []string{"NIX_SSL_CERT_FILE"},
 		files:       []string{"/etc/nix/nix.conf", "~config/nix/nix.conf"},
@@ -107,6 +111,10 @@ var programs = map[string]program{
 	"rustup": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
 	"wget": {
 		files: []string{"/etc/wgetrc", "~/.wgetrc", "$WGETRC"},
+		keys:  regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`),
+	},
+	"wget2": {
+		files: []string{"/etc/wget2rc", "~/.wget2rc", "~config/wget/wget2rc", "$WGET2RC", "$SYSTEM_WGET2RC"},
 		keys:  regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`),
 	},
 }

@@ -80,7 +80,7 @@ func environ(t *testing.T, f *Folder, given ...string) (env []string, kept []Lim
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, kept, err = Environment(given, "curl", f, "http://127.0.0.1:1", []byte(certificate), roots)
+	env, kept, err = Environment(given, "curl", f, "http://127.0.0.1:1", []byte(certificate), roots, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestFollowers(t *testing.T) {
 				t.Fatal(err)
 			}
 			given := append([]string{"PATH=/usr/bin", "HOME=" + home}, c.env...)
-			env, _, err := Environment(given, filepath.Join(home, c.command), folder(t, t.TempDir()), "http://127.0.0.1:1", []byte(certificate), roots)
+			env, _, err := Environment(given, filepath.Join(home, c.command), folder(t, t.TempDir()), "http://127.0.0.1:1", []byte(certificate), roots, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -418,5 +418,57 @@ func TestPrune(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(elsewhere, "kept")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSettingsFiles: Mercurial and wget2 get the certificate by files of settings, beside those that they read otherwise, unless a setting
+// limits whom they trust. wget2 uses no proxy for https then, nor if some hosts are to be tunnels: it could not use them.
+func TestSettingsFiles(t *testing.T) {
+	systemFile := systemTrusts(t, system)
+	own, more := write(t, private), write(t, system+private)
+	for _, c := range []struct {
+		name, hgrc, wget2rc string
+		some                bool
+		hg, wget2           string // content of the file that their setting names; "" = they get none
+	}{
+		{name: "no settings", hg: system, wget2: system},
+		{name: "other settings", hgrc: "[ui]\nusername = a\n", wget2rc: "verbose = off\n", hg: system, wget2: system},
+		{name: "the system's file", hgrc: "[web]\ncacerts = " + systemFile + "\n", wget2rc: "ca_certificate=" + systemFile + "\n", hg: system, wget2: system},
+		{name: "more", hgrc: "[web]\ncacerts = " + more + "\n", wget2rc: "ca-certificate = " + more + "\n", hg: system + private, wget2: system + private},
+		{name: "fewer", hgrc: "[web]\ncacerts = " + own + "\n", wget2rc: "ca-certificate = " + own + "\n"},
+		{name: "some hosts are tunnels", some: true, hg: system},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			for name, text := range map[string]string{".hgrc": c.hgrc, ".wget2rc": c.wget2rc} {
+				if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); text != "" && err != nil {
+					t.Fatal(err)
+				}
+			}
+			roots, err := SystemRoots()
+			if err != nil {
+				t.Fatal(err)
+			}
+			env, _, err := Environment([]string{"HOME=" + home}, "sh", folder(t, t.TempDir()), "http://127.0.0.1:1", []byte(certificate), roots, c.some)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &environment{env: env}
+			files := filepath.SplitList(e.get("HGRCPATH"))
+			if c.hg == "" {
+				if len(files) > 0 {
+					t.Errorf("HGRCPATH is %v", files)
+				}
+			} else if before := files[:len(files)-1]; len(before) != 1 || before[0] != filepath.Join(home, ".hgrc") {
+				t.Errorf("HGRCPATH is %v", files)
+			} else if _, bundle, _ := strings.Cut(strings.TrimSpace(content(t, files[1])), "[web]\ncacerts = "); content(t, bundle) != c.hg+certificate {
+				t.Errorf("Mercurial gets %q", content(t, bundle))
+			}
+			text := content(t, e.get("SYSTEM_WGET2RC"))
+			_, bundle, trusts := strings.Cut(strings.TrimSpace(text), "ca-certificate = ")
+			if trusts != (c.wget2 != "") || trusts && content(t, bundle) != c.wget2+certificate || !trusts && text != "https-proxy =\n" {
+				t.Errorf("wget2 gets %q", text)
+			}
+		})
 	}
 }

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/intercept"
+)
+
+// configured are programs with GnuTLS that run gives the certificate by their own settings, or that read a variable themselves.
+var configured = []string{"wget", "wget2", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks"}
+
+// certified are programs that verify servers with the file of the Python package certifi, whatever variables say.
+var certified = []string{"yt-dlp"}
+
+// filed are parts of the paths of libraries that verify servers with a file of the system, whatever variables say: the wheel of pycurl
+// and libzypp.
+var filed = []string{"/pycurl.libs/", "/libzypp.so"}
+
+// distrusts returns why a program of a command is known not to trust its authority, "" if it may trust it.
+func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason {
+	path, script, _ := strings.Cut(program, " ")
+	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
+		return intercept.OwnList
+	}
+	if d.private.Store || slices.Contains(configured, filepath.Base(path)) {
+		return ""
+	}
+	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
+	files := d.programs.Read(program, "maps")
+	if bytes.Contains(files, []byte("/libgnutls")) && (limitsRecords || !bytes.Contains(files, []byte("/libssl"))) {
+		return intercept.OwnStore
+	}
+	if slices.ContainsFunc(filed, func(part string) bool { return bytes.Contains(files, []byte(part)) }) {
+		return intercept.OwnFile
+	}
+	return ""
+}
+
+// hasList reports whether a program of certified has certifi, with a list that lacks the authority.
+func (d *Daemon) hasList(program, script string) bool {
+	if bytes.Contains(d.programs.Read(program, "cmdline"), []byte("no-certifi")) {
+		return false
+	}
+	installed, _ := filepath.Glob(filepath.Join(filepath.Dir(script), "../lib/python3*/site-packages/certifi/cacert.pem"))
+	if len(installed) > 0 || d.private.Store {
+		return len(installed) > 0
+	}
+	packaged, _ := filepath.Glob("/usr/lib/python3*/*-packages/certifi/core.py") // its list is the system's file
+	return len(packaged) > 0
+}
