@@ -19,21 +19,26 @@ var certified = []string{"yt-dlp"}
 // and libzypp.
 var filed = []string{"/pycurl.libs/", "/libzypp.so"}
 
+// browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird and Electron:
+// they have lists of their own.
+var browsers = []string{"/libxul.so", "/icudtl.dat"}
+
 // distrusts returns why a program of a command is known not to trust its authority, "" if it may trust it.
 func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason {
 	path, script, _ := strings.Cut(program, " ")
 	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
 		return intercept.OwnList
 	}
-	if d.private.Store || slices.Contains(configured, filepath.Base(path)) {
-		return ""
-	}
-	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
 	files := d.programs.Read(program, "maps")
-	if bytes.Contains(files, []byte("/libgnutls")) && (limitsRecords || !bytes.Contains(files, []byte("/libssl"))) {
+	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
+	switch {
+	case slices.ContainsFunc(browsers, loaded):
+		return intercept.Browser
+	case d.private.Store, slices.Contains(configured, filepath.Base(path)):
+	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
+	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):
 		return intercept.OwnStore
-	}
-	if slices.ContainsFunc(filed, func(part string) bool { return bytes.Contains(files, []byte(part)) }) {
+	case slices.ContainsFunc(filed, loaded):
 		return intercept.OwnFile
 	}
 	return ""

@@ -59,6 +59,7 @@ const (
 	Rejected          Reason = "rejected Tributary's certificate of another host"
 	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
 	OwnFile           Reason = "verifies with the system's file of authorities, and reads no variable"
+	Browser           Reason = "has its own list of authorities, as browsers do"
 	OwnList           Reason = "verifies with the list of certifi: --compat-options no-certifi ends that"
 	Closed            Reason = "left without a request after seeing Tributary's certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
