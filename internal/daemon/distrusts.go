@@ -9,8 +9,11 @@ import (
 	"github.com/tributary-http/tributary/internal/intercept"
 )
 
-// configured are programs with GnuTLS that run gives the certificate by their own settings, or that read a variable themselves.
-var configured = []string{"wget", "wget2", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks"}
+// configured are programs with GnuTLS that run gives the certificate by their own settings, that read a variable themselves, or that
+// verify nobody unless they are told to, as those of FFmpeg.
+var configured = []string{
+	"wget", "wget2", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks", "ffmpeg", "ffprobe", "ffplay", "mpv",
+}
 
 // certified are programs that verify servers with the file of the Python package certifi, whatever variables say.
 var certified = []string{"yt-dlp"}
@@ -29,12 +32,16 @@ func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason 
 	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
 		return intercept.OwnList
 	}
-	files := d.programs.Read(program, "maps")
+	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, d.private.Store)
+}
+
+// distrustOf is distrusts for a program by its path and the files in its memory. store says that the authority is in the system's store.
+func distrustOf(path string, files []byte, limitsRecords, store bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {
 	case slices.ContainsFunc(browsers, loaded):
 		return intercept.Browser
-	case d.private.Store, slices.Contains(configured, filepath.Base(path)):
+	case store, slices.Contains(configured, filepath.Base(path)):
 	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
 	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):
 		return intercept.OwnStore
