@@ -25,7 +25,7 @@ import (
 )
 
 // TestSlowClients: with 100 clients that read slowly, the program's memory stays within the budget and 25 MB. Tunnels that
-// it decrypts, with TLS on both sides, take 35 MB at most. make matrix looks at doors other than the proxy.
+// it decrypts, with TLS on both sides, take 45 MB at most. make matrix looks at doors other than the proxy.
 func TestSlowClients(t *testing.T) {
 	for _, d := range []struct {
 		name, config string
@@ -41,7 +41,7 @@ func TestSlowClients(t *testing.T) {
 				return r.enter(gatewayAddr, gatewayURL+"/https/"+strings.TrimPrefix(r.nginx.NamedSecureURL(o), "https://"))
 			},
 		},
-		{"decrypted tunnels", "intercept = true\n", 35_000_000, func(r *rig, o netlab.Object) (net.Conn, *http.Request, error) {
+		{"decrypted tunnels", "intercept = true\n", 45_000_000, func(r *rig, o netlab.Object) (net.Conn, *http.Request, error) {
 			return r.enterTunnel(r.nginx.NamedSecureURL(o))
 		}},
 	} {
