@@ -36,18 +36,21 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	p.mu.Lock()
 	recent := slices.Clone(p.recent)
 	p.mu.Unlock()
-	for _, pid := range recent {
-		if path := program(pid); wanted(path, names) && holds(pid, file) {
-			p.found(pid)
-			return withScript(path, pid), nil
+	among := func(pids []int) string {
+		for _, pid := range pids {
+			if path := program(pid); wanted(path, names) && holds(pid, file) {
+				p.found(pid)
+				return withScript(path, pid)
+			}
 		}
+		return ""
+	}
+	if path := among(recent); path != "" {
+		return path, nil
 	}
 	all, err := processes()
-	for _, pid := range all {
-		if path := program(pid); wanted(path, names) && holds(pid, file) {
-			p.found(pid)
-			return withScript(path, pid), nil
-		}
+	if path := among(all); path != "" {
+		return path, nil
 	}
 	return "", err
 }
