@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -112,6 +113,20 @@ const alertSize = 7
 
 func replay(nc net.Conn, early []byte) *replayed {
 	return &replayed{nc, io.MultiReader(bytes.NewReader(early), nc), make([]byte, 0, 2*alertSize)}
+}
+
+// serve does the handshake with the client.
+func (r *replayed) serve(ctx context.Context, leaf *tls.Certificate, offer []string) (*tls.Conn, error) {
+	c := tls.Server(r, &tls.Config{
+		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
+	})
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	r.last = nil
+	return c, nil
 }
 
 // Read implements net.Conn.

@@ -234,14 +234,8 @@ func (i *Interceptor) answer(ctx context.Context, client Client, program string,
 		offer = []string{http2, http1}
 	}
 	nc := replay(client.Conn, h.bytes)
-	c := tls.Server(nc, &tls.Config{
-		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
-	})
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
-	defer cancel()
-	err = c.HandshakeContext(ctx)
+	c, err := nc.serve(ctx, leaf, offer)
 	if err == nil {
-		nc.last = nil
 		return c, &Visit{of: i, program: program, host: host, began: time.Now()}, nil
 	}
 	switch {
@@ -268,16 +262,10 @@ func (i *Interceptor) Front(nc net.Conn, early []byte) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := replay(nc, early)
-	c := tls.Server(over, &tls.Config{
-		Certificates: []tls.Certificate{*leaf}, NextProtos: []string{http1}, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
-	defer cancel()
-	if err := c.HandshakeContext(ctx); err != nil {
-		return nil, err
+	c, err := replay(nc, early).serve(context.Background(), leaf, []string{http1})
+	if err != nil {
+		return nil, err // not a nil *tls.Conn
 	}
-	over.last = nil
 	return c, nil
 }
 

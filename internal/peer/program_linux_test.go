@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,18 +27,7 @@ func TestPrograms(t *testing.T) {
 		c, own := pair(t, "tcp", "127.0.0.1:0")
 		end := func() {}
 		if want == sleep { // another process has it
-			f, err := c.File()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(sleep, "1000")
-			cmd.ExtraFiles = []*os.File{f}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-			c.Close()
-			end = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+			end = handOver(t, c, sleep)
 		}
 		local, remote := addrs(own)
 		name := filepath.Base(want)
@@ -58,6 +48,23 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// handOver starts a copy of sleep that holds a connection in place of this process, and returns what ends it.
+func handOver(t *testing.T, c *net.TCPConn, sleep string) (end func()) {
+	t.Helper()
+	f, err := c.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(sleep, "1000")
+	cmd.ExtraFiles = []*os.File{f}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	c.Close()
+	return func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+}
+
 // TestScript: scripts of an interpreter are told from each other.
 func TestScript(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
@@ -73,18 +80,7 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, own := pair(t, "tcp", "127.0.0.1:0")
-	f, err := c.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "1000")
-	cmd.ExtraFiles = []*os.File{f}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	f.Close()
-	c.Close()
+	defer handOver(t, c, python)()
 	local, remote := addrs(own)
 	var programs Programs
 	got, err := programs.Of(local, remote, []string{"python3.11"})

@@ -34,9 +34,10 @@ func (m *Machine) decide(now time.Time, read bool) {
 	m.guard(now)
 	m.widen(now)
 	var barred []int8 // links without a connection that can take a request now
-	compares := read && m.kept.spare
-	if a := m.attempt(m.kept.id); a != nil && compares { // the result of a check may let it end
-		barred = append(barred, a.link)
+	kept := m.attempt(m.kept.id)
+	compares := read && kept != nil && m.kept.spare
+	if compares { // the result of a check may let it end
+		barred = append(barred, kept.link)
 	}
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)

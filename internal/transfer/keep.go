@@ -73,7 +73,8 @@ func (m *Machine) unproven() bool {
 		return false
 	}
 	for i := range m.links {
-		if s := &m.links[i].spot; s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) && !m.settling(s) {
+		s := &m.links[i].spot
+		if s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) && !slices.ContainsFunc(s.checks, m.decisive) {
 			return true
 		}
 	}

@@ -146,9 +146,6 @@ func (m *Machine) decisive(c check) bool {
 	return (c.with < 0 || m.links[c.with].spot.trust == proven) && m.comes(c.prefix, func(other *spot) bool { return other.trust == proven })
 }
 
-// settling reports whether a check that settles the trust of a link is under way.
-func (m *Machine) settling(s *spot) bool { return slices.ContainsFunc(s.checks, m.decisive) }
-
 // comes reports whether the missing part of r was requested over a link that is not silent and satisfies willDo.
 func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 	if r = m.missing(r); r.Empty() {
@@ -194,13 +191,6 @@ func (m *Machine) dropCheck(s *spot, i int) {
 		m.fruitless += s.checks[i].prefix.Len()
 	}
 	m.uncheck(s, i)
-}
-
-// dropChecks ends all checks of a link.
-func (m *Machine) dropChecks(s *spot) {
-	for len(s.checks) > 0 {
-		m.dropCheck(s, 0)
-	}
 }
 
 // checkOf returns the index of the check that an attempt's name stands for, -1 if there is none.
@@ -326,10 +316,8 @@ func (m *Machine) join(a, b int8) {
 func (m *Machine) settleCamp(camp int8, t trust) {
 	for i := range m.links {
 		if s := &m.links[i].spot; s.camp == camp {
-			for len(s.checks) > 0 {
-				m.uncheck(s, 0)
-			}
-			s.trust = t
+			m.checks -= len(s.checks)
+			s.checks, s.trust = nil, t
 			if t == proven {
 				s.only = segment.Set{}
 			}

@@ -58,6 +58,13 @@ func (s *script) checked(link int8, from, to, k int64) *asked {
 	return b
 }
 
+// dropChecks ends all checks of a link.
+func (s *script) dropChecks(link int8) {
+	for p := &s.m.links[link].spot; len(p.checks) > 0; {
+		s.m.dropCheck(p, 0)
+	}
+}
+
 // compared delivers the result of a spot check; the client has the bytes before gone.
 func (s *script) compared(b *asked, differs bool, gone int64) {
 	s.t.Helper()
@@ -204,7 +211,7 @@ func TestSpotCheckShare(t *testing.T) {
 					s.opened(s.wantOpen(1), 20*ms)
 				}
 				s.answer(b, c.size)
-				s.m.dropChecks(&s.m.links[1].spot)
+				s.dropChecks(1)
 				spent += f.Prefix
 				checks++
 			}

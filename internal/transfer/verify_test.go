@@ -20,7 +20,7 @@ func unverified(t *testing.T) *script {
 	b := s.find(s.want("a check", func(a Action) bool { return a.Kind == Fetch && a.Link == 1 && a.Prefix > 0 }))
 	s.opened(s.wantOpen(1), 20*ms)
 	s.headReceived(b, size)
-	s.m.dropChecks(&s.m.links[1].spot)
+	s.dropChecks(1)
 	s.read(b, 256*kB)
 	for i := range s.m.links {
 		s.m.links[i].resting = s.now.Add(time.Hour)
@@ -174,7 +174,7 @@ func TestVerifyEarly(t *testing.T) {
 	const size, n = mB, mB / spotShare
 	s, a := spotted(t, Config{}, 2, size)
 	b := s.checked(1, 64*kB, size, n/2)
-	s.m.dropChecks(&s.m.links[1].spot)
+	s.dropChecks(1)
 	s.read(b, n/2+verifyLeast-1)
 	s.complete(a)
 	s.quiet() // too little has arrived

@@ -35,6 +35,9 @@ type program struct {
 	exist       []string       // patterns of files that are such settings by being there
 }
 
+// wgetKeys are those of wget and wget2.
+var wgetKeys = regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`)
+
 // programs is the one list of such settings: of the programs that `tributary use` changes, and of those whose settings a variable of
 // Environment would override.
 var programs = map[string]program{
@@ -111,11 +114,11 @@ var programs = map[string]program{
 	"rustup": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
 	"wget": {
 		files: []string{"/etc/wgetrc", "~/.wgetrc", "$WGETRC"},
-		keys:  regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`),
+		keys:  wgetKeys,
 	},
 	"wget2": {
 		files: []string{"/etc/wget2rc", "~/.wget2rc", "~config/wget/wget2rc", "$WGET2RC", "$SYSTEM_WGET2RC"},
-		keys:  regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`),
+		keys:  wgetKeys,
 	},
 }
 

@@ -441,9 +441,7 @@ func TestSettingsFiles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
 			for name, text := range map[string]string{".hgrc": c.hgrc, ".wget2rc": c.wget2rc} {
-				if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); text != "" && err != nil {
-					t.Fatal(err)
-				}
+				create(t, filepath.Join(home, name), text)
 			}
 			roots, err := SystemRoots()
 			if err != nil {
