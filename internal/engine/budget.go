@@ -11,16 +11,30 @@ import (
 // client, which needs little, leaves room for a fast one. A new transfer gets its share as soon as others have returned their
 // excess.
 //
+// What a transfer holds cannot be taken back, and many may begin at the same time. So a transfer whose client has taken little so
+// far gets less: an even share, divided among all such newcomers, or as much as its client has taken.
+//
 // Safe for concurrent use; the lock is held only for arithmetic.
 type Budget struct {
-	mu      sync.Mutex
-	total   int64
-	most    int64 // maximum for one transfer
-	members []*Share
+	mu        sync.Mutex
+	total     int64
+	most      int64 // maximum for one transfer
+	members   []*Share
+	peak      int   // most members at a time since memory was last returned to the system
+	lingering int64 // memory of transfers that have ended since then, which the garbage collector may still keep
 }
 
 // minGrant is granted to every transfer, budget or not: enough to run on one link.
 const minGrant = 128 << 10
+
+// scarceGrant is the even share below which a new transfer begins with one link: four times the least that is worth several.
+const scarceGrant = 8 * minGrant
+
+// lingers is how many transfers must end until the memory of one that ended before them counts as returned, but for a third.
+const lingers = 32
+
+// few is how many transfers leave so little behind that it does not count.
+const few = 8
 
 // perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven goroutines,
 // buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow clients.
@@ -42,6 +56,9 @@ type Share struct {
 	granted int64
 	fair    int64 // share
 	told    int64 // the window: the grant, up to the transfer's share
+	took    int64 // bytes that its client had taken when this last changed its share
+	taken   int64 // and now. Owned by the caller of Took
+	next    int64 // value of taken that changes its share again. Owned by the caller of Took
 	tell    func(n int64)
 }
 
@@ -51,8 +68,9 @@ type Share struct {
 func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
+	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, next: minGrant / 2, tell: tell}
 	b.members = append(b.members, s)
+	b.peak, b.lingering = max(b.peak, len(b.members)), max(0, b.lingering-cost)
 	b.level()
 	return s
 }
@@ -68,6 +86,20 @@ func (s *Share) Need(n int64) {
 	s.b.level()
 }
 
+// Took reports that the client has taken n more bytes. One goroutine may call it.
+func (s *Share) Took(n int64) {
+	if s.taken += n; s.taken < s.next {
+		return
+	}
+	s.next = 2 * s.taken
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	if s.newcomer() {
+		s.took = s.taken
+		s.b.level()
+	}
+}
+
 // Holds reports that the transfer holds or has promised at most n bytes now, so that the part of its grant that exceeds both
 // its share and n can go to others. It returns whether there is still something to return.
 func (s *Share) Holds(n int64) bool {
@@ -80,17 +112,33 @@ func (s *Share) Holds(n int64) bool {
 	return s.granted > s.fair
 }
 
-// Leave returns the whole share.
-func (s *Share) Leave() {
+// Leave returns the whole share. It reports whether it is time to return memory to the system: most transfers have ended, and they
+// had much of it.
+func (s *Share) Leave() (relieved bool) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	for i, m := range s.b.members {
 		if m == s {
 			s.b.members = append(s.b.members[:i], s.b.members[i+1:]...)
+			s.b.lingering += s.cost
+			s.b.lingering -= s.b.lingering / lingers
 			break
 		}
 	}
+	if n := len(s.b.members); n <= max(few, s.b.peak/4) {
+		relieved = s.b.lingering >= s.b.total/4
+		s.b.peak, s.b.lingering = n, 0
+	}
 	s.b.level()
+	return relieved
+}
+
+// Scarce reports whether one more transfer, which takes cost bytes in addition to its grant, should begin with one link: if a few
+// more come, nobody has enough for several.
+func (b *Budget) Scarce(cost int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return (b.room()-cost)/int64(len(b.members)+1) < scarceGrant
 }
 
 // Granted returns the sum of all grants.
@@ -108,7 +156,7 @@ func (b *Budget) Total() int64 { return b.total }
 
 // room returns the bytes available for grants.
 func (b *Budget) room() int64 {
-	room := b.total
+	room := b.total - b.lingering
 	for _, m := range b.members {
 		room -= m.cost
 	}
@@ -118,15 +166,28 @@ func (b *Budget) room() int64 {
 // divide sets the fair share of every member.
 func (b *Budget) divide() {
 	needs, wants := make([]int64, len(b.members)), make([]int64, len(b.members))
-	for i, m := range b.members {
-		needs[i], wants[i] = m.need, m.want-m.need
+	total, n, newcomers := b.room(), int64(len(b.members)), int64(0)
+	for _, m := range b.members {
+		if m.newcomer() {
+			newcomers++
+		}
 	}
-	total := b.room()
+	for i, m := range b.members {
+		most := m.want
+		if m.newcomer() {
+			most = min(most, max(m.took, total/n/newcomers))
+		}
+		needs[i] = min(m.need, most)
+		wants[i] = most - needs[i]
+	}
 	fill(wants, total-fill(needs, total))
 	for i, m := range b.members {
 		m.fair = max(minGrant, needs[i]+wants[i])
 	}
 }
+
+// newcomer reports whether the client has taken less than the transfer needs for reordering.
+func (s *Share) newcomer() bool { return s.took < s.need }
 
 // fill lowers each of the claims to an even share of total, where those that claim less leave the rest to the others (max-min
 // fairness), and returns their sum.

@@ -15,7 +15,14 @@ type member struct {
 	told   int
 }
 
+// member adds a transfer whose client has taken as much as it needs.
 func (b *Budget) member(want int64) *member {
+	m := b.newcomer(want)
+	m.Took(max(want, minGrant))
+	return m
+}
+
+func (b *Budget) newcomer(want int64) *member {
 	m := &member{}
 	m.Share = b.Join(want, 0, func(n int64) { m.window = n; m.told++ })
 	return m
@@ -175,6 +182,82 @@ func TestBudgetNeeds(t *testing.T) {
 	}
 }
 
+// TestBudgetNewcomers: many transfers that begin at the same time get little until their clients have taken something, since what
+// they hold cannot be taken back when still more begin.
+func TestBudgetNewcomers(t *testing.T) {
+	b := NewBudget(64*mib, 16*mib)
+	first := b.newcomer(100 * mib)
+	if first.window != 16*mib {
+		t.Errorf("alone it has %d", first.window)
+	}
+	first.Leave()
+	var all []*member
+	for range 8 {
+		all = append(all, b.newcomer(100*mib))
+	}
+	settle(all...)
+	for i, m := range all {
+		if m.window != mib { // an eighth of an even share
+			t.Errorf("newcomer %d of 8 has %d", i, m.window)
+		}
+	}
+	all[0].Took(4 * mib)
+	if all[0].window != 4*mib {
+		t.Errorf("its client has taken 4 MiB, and it has %d", all[0].window)
+	}
+	for _, m := range all {
+		m.Took(16 * mib)
+	}
+	settle(all...)
+	for i, m := range all {
+		if m.window != 8*mib {
+			t.Errorf("known client %d of 8 has %d", i, m.window)
+		}
+	}
+}
+
+// TestBudgetLingers: what transfers that ended took is not granted at once, since the collector may still keep it; with most of
+// them gone, memory is returned.
+func TestBudgetLingers(t *testing.T) {
+	const total = 64 * mib
+	b := NewBudget(total, total)
+	var all []*Share
+	for range 60 {
+		all = append(all, b.Join(total, mib, func(int64) {}))
+	}
+	for range 100 {
+		all[0].Leave()
+		all = append(all[1:], b.Join(total, mib, func(int64) {}))
+	}
+	if room := b.room(); room != 4*mib {
+		t.Errorf("with as many transfers as before %d bytes are free", room)
+	}
+	for n := len(all); n > 0; n-- {
+		relieved, most := all[0].Leave(), total-int64(n-1)*mib
+		if all = all[1:]; relieved != (n == 16) {
+			t.Errorf("%d are left, return memory: %v", n-1, relieved)
+		}
+		if room := b.room(); n > 20 && room > most-mib*int64(60-n)/2 || room > most {
+			t.Errorf("%d are left, and %d bytes are free", n-1, room)
+		}
+	}
+	if room := b.room(); room != total {
+		t.Errorf("nobody is left, and %d bytes are free", room)
+	}
+}
+
+// TestBudgetScarce: a transfer begins with one link if a few more would leave nobody enough for several.
+func TestBudgetScarce(t *testing.T) {
+	b := NewBudget(64*mib, 16*mib)
+	n := 0
+	for ; !b.Scarce(perSecureTransfer); n++ {
+		b.Join(16*mib, perSecureTransfer, func(int64) {})
+	}
+	if n < 30 || n > 50 {
+		t.Errorf("memory is scarce after %d transfers", n)
+	}
+}
+
 // TestBudgetCountsCosts: what transfers take in addition to their grants leaves less for grants.
 func TestBudgetCountsCosts(t *testing.T) {
 	const total = 64 << 20
@@ -183,6 +266,9 @@ func TestBudgetCountsCosts(t *testing.T) {
 	var all []*Share
 	for range 100 {
 		all = append(all, b.Join(16<<20, perTransfer, func(int64) {}))
+	}
+	for _, s := range all {
+		s.Took(16 << 20)
 	}
 	for _, s := range all {
 		s.Holds(0)

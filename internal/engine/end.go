@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 )
 
@@ -88,8 +89,8 @@ func (r *run) clear() {
 		}
 	}
 	r.delivery.store.clear()
-	if r.share != nil {
-		r.share.Leave()
+	if r.share != nil && r.share.Leave() {
+		debug.FreeOSMemory()
 	}
 	close(r.done)
 }

@@ -30,6 +30,7 @@ type run struct {
 	origin estimate.Origin
 	site   *site           // the fleet's record of the origin
 	used   map[int8]bool   // by link that it may use: whether it has used it. Guarded by the fleet's lock
+	sole   int8            // link that serves it alone while memory is scarce, -1 = none. Guarded by the fleet's lock
 	parent context.Context // the client's
 	ctx    context.Context // ends when the client leaves
 	cancel context.CancelFunc
@@ -105,7 +106,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1), out: make(chan work, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
 		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
-		sound: transfer.Unknown,
+		sound: transfer.Unknown, sole: -1,
 	}
 	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
@@ -160,6 +161,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		e.fleet.leave(r)
 		return nil, ErrNoLink
 	}
+	r.chooseSole(&cfg)
 	r.links = len(states)
 	r.m = transfer.New(cfg)
 	r.parent = ctx
@@ -397,8 +399,11 @@ func (r *run) take(e event) time.Time {
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
 		r.finish(e.err) // do not try another link, which might resolve the name to an address that its DNS did not mean to hide
 		return time.Time{}
-	case e.Kind == transfer.Delivered && e.Close: // the batch is written
-		r.delivery.writing = false
+	case e.Kind == transfer.Delivered:
+		r.share.Took(e.N)
+		if e.Close { // the batch is written
+			r.delivery.writing = false
+		}
 	}
 	return r.handle(e.Event)
 }

@@ -233,7 +233,11 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 	}
 	m.spread(now)
 	m.client = consumption{since: now, ranLow: true, only: none}
-	m.act(Action{Kind: Want, N: m.led.End() - m.led.Offset()})
+	m.wanted = m.led.End() - m.led.Offset()
+	if m.cfg.Scarce {
+		m.soleUntil = now.Add(soleFor)
+	}
+	m.act(Action{Kind: Want, N: m.wanted})
 }
 
 // takeAhead makes b, which was sent over another link before the size was known, part of the transfer. If first, the attempt that

@@ -217,3 +217,71 @@ func TestSlowClientHasOneConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestScarceMemoryLeavesOneLink: with a grant that is not worth two links one link serves, the one that was chosen for that; both do
+// with a larger grant, for an object that needs no more, or when that link falls silent or is much slower.
+func TestScarceMemoryLeavesOneLink(t *testing.T) {
+	scarce := func(t *testing.T, size int64, learned ...float64) *script {
+		cfg := Config{Reorder: leastNeed / 2, Links: []LinkConfig{{}, {Sole: true}}}
+		for i, rate := range learned {
+			cfg.Links[i].Learned.Rate = rate
+		}
+		s, _ := running(t, cfg, 2, size)
+		s.sched.piece = 64 * kB
+		s.handle(Event{Kind: Granted, N: leastNeed / 2})
+		return s
+	}
+	s := scarce(t, 1024*mB)
+	if used := take(s); used[0] > 0 || used[1] == 0 {
+		t.Errorf("requests by link: %v", used)
+	}
+	s.handle(Event{Kind: Granted, N: mB})
+	if used := take(s); used[0] == 0 || used[1] == 0 {
+		t.Errorf("requests by link with a large grant: %v", used)
+	}
+
+	s = scarce(t, 1024*mB)
+	if l := s.state().Links[0]; l.Usable {
+		t.Error("link 0 is used, too")
+	}
+	s.link(1, health.Suspect)
+	if l := s.state().Links[0]; !l.Usable {
+		t.Error("link 0 is not used while link 1 is a suspect")
+	}
+
+	s = scarce(t, 1024*mB, 1e9, 1e3)
+	if used := take(s); used[0] == 0 {
+		t.Errorf("requests by link when link 1 is much slower: %v", used)
+	}
+
+	const small = leastNeed * 3 / 4
+	s = scarce(t, small)
+	s.handle(Event{Kind: Granted, N: small})
+	if l := s.state().Links[0]; !l.Usable {
+		t.Error("a small object is not fetched over all links")
+	}
+}
+
+// TestScarceMemoryAtTheStart: a transfer that begins while memory is scarce uses one link for a while.
+func TestScarceMemoryAtTheStart(t *testing.T) {
+	s, _ := running(t, Config{Scarce: true, Reorder: mB, Links: []LinkConfig{{}, {Sole: true}}}, 2, 1024*mB)
+	s.sched.piece = 64 * kB
+	s.handle(Event{Kind: Granted, N: mB})
+	if used := take(s); used[0] > 0 || used[1] == 0 {
+		t.Errorf("requests by link: %v", used)
+	}
+	take(s)
+	if used := take(s); used[0] == 0 {
+		t.Errorf("requests by link after %v: %v", soleFor, used)
+	}
+}
+
+// take fetches for two seconds for a client that takes everything, and returns the links of the requests.
+func take(s *script) [2]int {
+	s.t.Helper()
+	s.pending = nil
+	for range 20 {
+		s.sip(s.state().Ready, 100*ms)
+	}
+	return s.uses()
+}

@@ -53,6 +53,9 @@ func (m *Machine) decide(now time.Time, read bool) {
 		switch d.Do {
 		case schedule.Wait:
 			m.until = schedule.Earlier(again, schedule.Earlier(d.Until, later))
+			if now.Before(m.soleUntil) {
+				m.until = schedule.Earlier(m.until, m.soleUntil)
+			}
 			if compares {
 				m.until = now
 			}

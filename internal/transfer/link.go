@@ -58,6 +58,7 @@ type link struct {
 	unreached bool            // no connection while the size was unknown
 	forbidden bool            // the origin's address may not be dialed over it
 	resort    bool            // it waits until no other link can serve
+	sole      bool            // it serves alone while memory is scarce
 	excluded  bool            // it does not serve this object (Unwanted, NoRange, Changed, ...)
 	refused   bool            // excluded by a refusal, which may be temporary
 	state     health.State
@@ -95,7 +96,7 @@ type link struct {
 
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.camp, l.spot.differs = int8(i), -1
-	l.state, l.metered, l.resort = c.State, c.Metered, c.Resort
+	l.state, l.metered, l.resort, l.sole = c.State, c.Metered, c.Resort, c.Sole
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
 	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns

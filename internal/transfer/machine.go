@@ -37,6 +37,7 @@ type Config struct {
 	Unchecked   bool          // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
+	Scarce      bool  // memory is scarce: one link serves at first, see LinkConfig.Sole
 	MostConns   int   // maximum connections over one link; 0 = 1. The machine decides whether to use more than one
 }
 
@@ -50,6 +51,7 @@ type LinkConfig struct {
 	Learned estimate.Entry
 
 	Resort   bool          // it serves only when no other link can
+	Sole     bool          // it serves alone while memory is scarce
 	Optional bool          // the goal may do without it: it is not connected before it is needed
 	Radio    *energy.Radio // energy cost of its bytes; nil = unknown
 	LastByte time.Time     // when its last byte arrived, for any transfer; zero = none
@@ -87,9 +89,12 @@ type Machine struct {
 	excludedBy   fault.Outcome
 	excludedLink int8
 
-	granted     int64 // memory for bytes beyond the next offset
-	scattered   bool  // bytes do not wait for their turn: granted is unbounded
-	multiplexed bool  // a link speaks HTTP/2
+	wanted      int64     // memory that was asked for, for bytes beyond the next offset
+	granted     int64     // of that
+	scarce      bool      // the grant is not worth two links, see narrow
+	soleUntil   time.Time // until then one link serves, too
+	scattered   bool      // bytes do not wait for their turn: granted is unbounded
+	multiplexed bool      // a link speaks HTTP/2
 	client      consumption
 	still       standstill
 	stood       time.Duration // see State
@@ -161,10 +166,11 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case Granted:
 		if !m.scattered {
 			m.granted = max(e.N, 1) // the next offset can always be read
+			m.scarce = e.N < min(leastNeed, m.wanted)
 			m.resize()
 		}
 	case Scatter:
-		m.scattered, m.granted, m.client.need = true, unbounded, 0
+		m.scattered, m.granted, m.scarce, m.client.need = true, unbounded, false, 0
 		m.resize()
 	case Sampled:
 		m.sampled(now, e)
