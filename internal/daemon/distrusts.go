@@ -32,16 +32,18 @@ func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason 
 	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
 		return intercept.OwnList
 	}
-	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, d.private.Store)
+	given := d.private.Store || bytes.Contains(d.programs.Read(program, "cmdline"), []byte(d.private.Folder))
+	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, given)
 }
 
-// distrustOf is distrusts for a program by its path and the files in its memory. store says that the authority is in the system's store.
-func distrustOf(path string, files []byte, limitsRecords, store bool) intercept.Reason {
+// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in the system's store,
+// or that the program's arguments name it.
+func distrustOf(path string, files []byte, limitsRecords, given bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {
 	case slices.ContainsFunc(browsers, loaded):
 		return intercept.Browser
-	case store, slices.Contains(configured, filepath.Base(path)):
+	case given, slices.Contains(configured, filepath.Base(path)):
 	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
 	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):
 		return intercept.OwnStore

@@ -25,6 +25,7 @@ type PrivateOptions struct {
 	Intercept *intercept.Interceptor
 	// Store says that programs find the certificate in the system's store, and not by variables only.
 	Store   bool
+	Folder  string                           // files with the certificate: a program whose arguments name it trusts the certificate
 	Carried func(link string, bytes int64)   // see proxy.Config
 	Refused func(destination, reason string) // see proxy.Config
 }

@@ -15,7 +15,7 @@ import (
 // bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md lists which program reads
 // which; each was tested.
 var bundles = []string{
-	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
+	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "MOJO_CA_FILE",
 }
 
 const (
@@ -56,6 +56,9 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 			e.set(name, e.bundle(file))
 		}
 	}
+	if file := given.get("MOJO_CA_FILE"); given.get("MOJO_PROXY") == "" && (file == "" || e.get("MOJO_CA_FILE") != file) {
+		e.set("MOJO_PROXY", "1") // Mojo::UserAgent reads the other variables then
+	}
 	if given.get(certFile) == "" && e.allows(Limits("openssl", given.get, systemRoot)...) {
 		e.set(certFile, e.bundle(roots.Path))
 	}
@@ -94,6 +97,7 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 	e.wget2(roots.within(usual.all) && !some)
 	e.npm()
 	e.java(proxy, builtIn)
+	e.shims(proxy, usual.all, builtIn)
 	return e.env, e.kept, e.err
 }
 

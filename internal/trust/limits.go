@@ -57,6 +57,10 @@ var programs = map[string]program{
 		keys:   regexp.MustCompile(`^\s*(ssl_verify|client_ssl_cert)\s*:\s*["']?([^\s"'#]+)`),
 		client: "client",
 	},
+	"aria2": {
+		files: []string{"~/.aria2/aria2.conf", "~config/aria2/aria2.conf"},
+		keys:  regexp.MustCompile(`^\s*(ca-certificate)\s*=\s*(\S+)`),
+	},
 	"containerd": {
 		files:  []string{"/etc/containerd/certs.d/*/hosts.toml"},
 		keys:   regexp.MustCompile(`^\s*(ca|client)\s*=\s*\[*\s*["']([^"']+)`),
@@ -77,6 +81,10 @@ var programs = map[string]program{
 	"hg": {
 		files: []string{"/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d/*.rc", "~/.hgrc", "~config/hg/hgrc", "$HGRCPATH", "$PWD/.hg/hgrc"},
 		keys:  regexp.MustCompile(`^\s*(cacerts)\s*=\s*(\S+)`),
+	},
+	"links": {
+		files: []string{"~/.links2/links.cfg", "~/.links/links.cfg"},
+		keys:  regexp.MustCompile(`^\s*(https?_proxy|socks_proxy)\s+"([^"]+)`),
 	},
 	"nix": {
 		authorities: []string{"NIX_SSL_CERT_FILE"},

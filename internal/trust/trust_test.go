@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,6 +127,61 @@ func TestEnvironment(t *testing.T) {
 	if _, err := os.Stat(f.Path); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
+}
+
+// TestShims: programs without a variable are started with options, unless the user has set the same or the certificate may not be
+// trusted.
+func TestShims(t *testing.T) {
+	systemTrusts(t, system)
+	bin := filepath.Join(t.TempDir(), "it's", "bin")
+	options := filepath.Join(bin, "../lib/python3.1/dist-packages/yt_dlp/options.py")
+	err := errors.Join(os.MkdirAll(bin, 0o700), os.MkdirAll(filepath.Dir(options), 0o700), os.WriteFile(options, []byte("'no-certifi'"), 0o600))
+	for _, name := range []string{"aria2c", "links", "yt-dlp"} { // they print their arguments
+		err = errors.Join(err, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho \"$*\"\n"), 0o700))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(env []string, name string) string {
+		cmd := exec.Command("/bin/sh", "-c", name+" -x 'a b'")
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		return strings.TrimSuffix(string(out), "\n")
+	}
+	path, home := "PATH="+bin+":/bin", t.TempDir()
+	env, _ := environ(t, folder(t, t.TempDir()), "HOME="+home, path)
+	for name, want := range map[string]string{
+		"aria2c": "--ca-certificate=" + value(t, env, "SSL_CERT_FILE") + " -x a b",
+		"links":  "-http-proxy 127.0.0.1:1 -https-proxy 127.0.0.1:1 -no-proxy-domains localhost,127.0.0.1,[::1] -x a b",
+		"yt-dlp": "--compat-options no-certifi -x a b",
+	} {
+		if got := run(env, name); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for name, text := range map[string]string{".aria2/aria2.conf": "ca-certificate=/own\n", ".links2/links.cfg": "http_proxy \"own:1\"\n"} {
+		path := filepath.Join(home, name)
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(options, []byte("an older version"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func(env []string, given string) {
+		for _, name := range []string{"aria2c", "links", "yt-dlp"} {
+			if got := run(env, name); got != "-x a b" {
+				t.Errorf("%s: %s gets %q", given, name, got)
+			}
+		}
+	}
+	env, _ = environ(t, folder(t, t.TempDir()), "HOME="+home, path)
+	unchanged(env, "with settings of its own")
+	env, _ = environ(t, folder(t, t.TempDir()), "HOME="+t.TempDir(), path, "SSL_CERT_FILE="+write(t, private))
+	unchanged(env, "a user's SSL_CERT_FILE with fewer authorities")
 }
 
 // TestNarrower: a program whose user limits it to fewer authorities does not get the certificate, whether by a variable or a file.
