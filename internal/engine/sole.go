@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/health"
@@ -37,7 +38,7 @@ func (r *run) chooseSole(cfg *transfer.Config) {
 	cfg.Links[sole].Sole = true
 	if r.e.budget.Scarce(r.req.Target.cost()) {
 		cfg.Warm, cfg.Scarce = false, true
-		cfg.Order = first(cfg.Order, sole)
+		cfg.Order = append([]int8{sole}, slices.DeleteFunc(slices.Clone(cfg.Order), func(i int8) bool { return i == sole })...)
 	}
 }
 
@@ -60,15 +61,4 @@ func (f *fleet) share(r *run, among []int8, known func(i int8) float64) (best in
 	}
 	r.sole = best
 	return best
-}
-
-// first returns links with i moved to the front.
-func first(links []int8, i int8) []int8 {
-	out := []int8{i}
-	for _, l := range links {
-		if l != i {
-			out = append(out, l)
-		}
-	}
-	return out
 }
