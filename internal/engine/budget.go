@@ -33,6 +33,10 @@ const scarceGrant = 8 * minGrant
 // lingers is how many transfers must end until the memory of one that ended before them counts as returned, but for a third.
 const lingers = 32
 
+// ofProcess is the part of the configured memory that transfers do not get: the program and its heap take as much beyond the 25 MB in
+// addition to that memory which they may take.
+const ofProcess = 8 << 20
+
 // few is how many transfers leave so little behind that it does not count.
 const few = 8
 
@@ -150,9 +154,6 @@ func (b *Budget) Granted() (n int64) {
 	}
 	return n
 }
-
-// Total returns the size of the budget.
-func (b *Budget) Total() int64 { return b.total }
 
 // room returns the bytes available for grants.
 func (b *Budget) room() int64 {

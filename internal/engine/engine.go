@@ -86,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{},
+		cfg: cfg, budget: NewBudget(cfg.Budget-min(ofProcess, cfg.Budget/8), cfg.Window), blocks: &blocks{},
 		history: estimate.NewHistory(), record: estimate.NewRecord(estimate.Salt{}),
 	}
 	e.fleet = &fleet{
@@ -144,7 +144,7 @@ func (e *Engine) Passed(reason string) {
 
 // Status describes the engine for observers.
 func (e *Engine) Status() Status {
-	s := Status{Links: e.fleet.status(), Budget: e.budget.Total(), Granted: e.budget.Granted(), Held: e.blocks.held()}
+	s := Status{Links: e.fleet.status(), Budget: e.cfg.Budget, Granted: e.budget.Granted(), Held: e.blocks.held()}
 	e.fleet.mu.Lock()
 	defer e.fleet.mu.Unlock()
 	for _, r := range e.fleet.runs {
