@@ -9,10 +9,11 @@ import (
 	"github.com/tributary-http/tributary/internal/intercept"
 )
 
-// configured are programs with GnuTLS that run gives the certificate by their own settings, that read a variable themselves, or that
-// verify nobody unless they are told to, as those of FFmpeg.
+// configured are programs with GnuTLS that run gives the certificate by their own settings, that read a variable
+// themselves, or that verify nobody unless they are told to, as those of FFmpeg.
 var configured = []string{
-	"wget", "wget2", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks", "ffmpeg", "ffprobe", "ffplay", "mpv",
+	"wget", "wget2", "git-remote-http", "git-http-fetch", "git-http-push", "http", "lynx", "elinks",
+	"ffmpeg", "ffprobe", "ffplay", "mpv",
 }
 
 // certified are programs that verify servers with the file of the Python package certifi, whatever variables say.
@@ -32,12 +33,12 @@ func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason 
 	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
 		return intercept.OwnList
 	}
-	given := d.private.Store || bytes.Contains(d.programs.Read(program, "cmdline"), []byte(d.private.Folder))
-	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, given)
+	named := d.private.Folder != "" && bytes.Contains(d.programs.Read(program, "cmdline"), []byte(d.private.Folder))
+	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, named || d.private.Store)
 }
 
-// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in the system's store,
-// or that the program's arguments name it.
+// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in the
+// system's store, or that the program's arguments name it.
 func distrustOf(path string, files []byte, limitsRecords, given bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {

@@ -60,9 +60,8 @@ type Share struct {
 	granted int64
 	fair    int64 // share
 	told    int64 // the window: the grant, up to the transfer's share
-	took    int64 // bytes that its client had taken when this last changed its share
+	took    int64 // bytes that its client had taken when Took last looked at the share. Only Took changes it
 	taken   int64 // and now. Owned by the caller of Took
-	next    int64 // value of taken that changes its share again. Owned by the caller of Took
 	tell    func(n int64)
 }
 
@@ -72,7 +71,7 @@ type Share struct {
 func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, next: minGrant / 2, tell: tell}
+	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
 	b.members = append(b.members, s)
 	b.peak, b.lingering = max(b.peak, len(b.members)), max(0, b.lingering-cost)
 	b.level()
@@ -92,14 +91,13 @@ func (s *Share) Need(n int64) {
 
 // Took reports that the client has taken n more bytes. One goroutine may call it.
 func (s *Share) Took(n int64) {
-	if s.taken += n; s.taken < s.next {
+	if s.taken += n; s.taken < max(minGrant/2, 2*s.took) {
 		return
 	}
-	s.next = 2 * s.taken
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	if s.newcomer() {
-		s.took = s.taken
+	newcomer := s.newcomer()
+	if s.took = s.taken; newcomer {
 		s.b.level()
 	}
 }

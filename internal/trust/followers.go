@@ -51,8 +51,13 @@ func (e *environment) follows(f follower, command, file string) bool {
 			break
 		}
 	}
-	return slices.ContainsFunc(matching(f.library, e.get, systemRoot), func(path string) bool {
-		text, err := os.ReadFile(path)
-		return err == nil && bytes.Contains(text, []byte(file))
+	return contain(matching(f.library, e.get, systemRoot), file)
+}
+
+// contain reports whether one of files contains a text.
+func contain(files []string, text string) bool {
+	return slices.ContainsFunc(files, func(path string) bool {
+		content, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(content, []byte(text))
 	})
 }

@@ -1,12 +1,10 @@
 package trust
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -34,11 +32,9 @@ func (e *environment) shims(proxy string, usual, builtIn certificates) {
 
 // ignoresCertifi reports whether the yt-dlp at path has the option no-certifi.
 func ignoresCertifi(path string) bool {
-	all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "../lib/python3*/*-packages/yt_dlp/options.py")) // fails only for a bad pattern
-	return slices.ContainsFunc(all, func(path string) bool {
-		text, err := os.ReadFile(path)
-		return err == nil && bytes.Contains(text, []byte("no-certifi"))
-	})
+	library := filepath.Join(filepath.Dir(path), "../lib/python3*/*-packages/yt_dlp/options.py")
+	all, _ := filepath.Glob(library) // fails only for a bad pattern
+	return contain(all, "no-certifi")
 }
 
 // shim makes a program of PATH start with options, unless the folder's file system forbids programs.
