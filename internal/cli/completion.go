@@ -59,6 +59,8 @@ func (a *app) linkNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Compl
 		return nil, cobra.ShellCompDirectiveError
 	}
 	given, _ := cmd.Flags().GetStringSlice("link")
+	except, _ := cmd.Flags().GetStringSlice("except")
+	given = slices.Concat(given, except)
 	var names []cobra.Completion
 	for _, c := range all {
 		if !slices.Contains(given, c.Link.Name) && c.Link.Kind != link.KindLoopback {

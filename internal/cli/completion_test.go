@@ -29,6 +29,7 @@ func TestCompletion(t *testing.T) {
 		"config ":                  {"check\t", "show\t"},
 		"":                         {"completion\t", "doctor\t", "man\t"},
 		"get --link wlan0 --link ": {"eth0\t"},
+		"get --except ":            {"wlan0\t", "eth0\t"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			words := strings.Split(args, " ")

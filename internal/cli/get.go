@@ -47,6 +47,7 @@ password in the URL are sent only to the scheme, host and port of the original U
   tributary get --resume https://example.com/big.iso
   tributary get --retry 5 -j 4 -d isos -i urls.txt
   tributary get --link wlan0 --link wwan0 https://example.com/big.iso
+  tributary get --except wwan0 https://example.com/big.iso
   tributary get --background --within 2h https://example.com/big.iso
   tributary get -H "Authorization: Bearer TOKEN" https://example.com/private.zip
   tributary get --trace links.json https://example.com/big.iso
@@ -72,13 +73,17 @@ password in the URL are sent only to the scheme, host and port of the original U
 			if err := noUpstream(run.cfg, a.getenv, "get"); err != nil && !run.quiet {
 				fmt.Fprintf(a.stderr, "warning: %v\n", err)
 			}
-			if err := a.knownLinks(cmd, run.cfg); err != nil {
+			if err := a.knownLinks(cmd, "link", run.cfg); err != nil {
 				return usageError{err}
+			}
+			if err := a.knownLinks(cmd, "except", run.cfg); err != nil && !run.quiet {
+				fmt.Fprintf(a.stderr, "warning: %v\n", err)
 			}
 			return run.start(cmd.Context())
 		},
 	}
 	flags.register(c)
+	_ = c.RegisterFlagCompletionFunc("except", a.linkNames) // not for run, whose --except names hosts
 	return c
 }
 
@@ -86,7 +91,7 @@ password in the URL are sent only to the scheme, host and port of the original U
 type getFlags struct {
 	output, dir, agent, checksum, cacert, goal, trace        string
 	logLevel                                                 string
-	header                                                   []string
+	header, except                                           []string
 	from                                                     linkFlags
 	within                                                   time.Duration
 	bitrate                                                  string
@@ -114,6 +119,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the CA certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
+	s.StringSliceVar(&f.except, "except", nil, "do not use the link `NAME`; repeatable")
 	s.BoolVar(&f.background, "background", false, "give way to other traffic on the links")
 	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
 	s.DurationVar(&f.within, "within", 0, "finish within `DURATION`: use costly links only if the others would take longer")
@@ -160,6 +166,12 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, err
 	}
 	f.from.lay(c, cfg)
+	for _, name := range f.except {
+		if given("link") && slices.Contains(f.from.links, name) {
+			return nil, fmt.Errorf("--link %s and --except %s exclude each other: choose one", name, name)
+		}
+		cfg.Exclude(name)
+	}
 	deadline := transport.Deadline{Within: f.within, Startup: transport.PlayerStartup}
 	if f.bitrate != "" {
 		var rate config.Rate

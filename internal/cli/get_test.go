@@ -153,6 +153,8 @@ func TestGetExitCodes(t *testing.T) {
 		{"-H Range:x http://h/a", exitUsage, "Range"},
 		{"--cacert /none http://h/a", exitUsage, "--cacert"},
 		{"--link a/b http://h/a", exitUsage, "interface name"},
+		{"--link a --except a http://h/a", exitUsage, "exclude each other"},
+		{"--except a http://h/except", exitOK, "except: 7 B in"},
 		{"", exitUsage, "--help"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

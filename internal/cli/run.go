@@ -61,7 +61,7 @@ much each link carried. run exits with the exit code of the command.`,
 			if _, err := exec.LookPath(args[0]); err != nil {
 				return codedError{err, supervise.ExitNotFound}
 			}
-			if err := a.knownLinks(cmd, cfg); err != nil {
+			if err := a.knownLinks(cmd, "link", cfg); err != nil {
 				return usageError{err}
 			}
 			if err := noUpstream(cfg, a.getenv, "run"); err != nil && !flags.quiet {

@@ -11,9 +11,10 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// knownLinks fails if --link names an interface that does not exist. A command for one download does not wait until it does.
-func (a *app) knownLinks(c *cobra.Command, cfg config.Config) error {
-	if !c.Flags().Changed("link") || a.candidates == nil || cfg.AppSocket != "" {
+// knownLinks fails if a flag names an interface that does not exist. A command for one download does not wait until it does.
+func (a *app) knownLinks(c *cobra.Command, flag string, cfg config.Config) error {
+	names, _ := c.Flags().GetStringSlice(flag)
+	if len(names) == 0 || a.candidates == nil || cfg.AppSocket != "" {
 		return nil
 	}
 	all, _, err := a.candidates(cfg)
@@ -26,9 +27,9 @@ func (a *app) knownLinks(c *cobra.Command, cfg config.Config) error {
 			there = append(there, i.Link.Name)
 		}
 	}
-	for _, name := range cfg.Links {
+	for _, name := range names {
 		if !slices.Contains(there, name) {
-			return fmt.Errorf("--link %s: there is no interface with this name, but %s", name, strings.Join(there, ", "))
+			return fmt.Errorf("--%s %s: there is no interface with this name, but %s", flag, name, strings.Join(there, ", "))
 		}
 	}
 	return nil

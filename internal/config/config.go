@@ -236,6 +236,22 @@ func (c Config) Named(name string) bool {
 	return e != nil && *e
 }
 
+// Exclude forbids the use of a link, whatever the tables say. The last of Links stays there, since no Links mean all: Check
+// reports the contradiction.
+func (c *Config) Exclude(name string) {
+	others := slices.DeleteFunc(slices.Clone(c.Links), func(l string) bool { return l == name })
+	if len(others) > 0 {
+		c.Links = others
+	}
+	tables := maps.Clone(c.Link)
+	if tables == nil {
+		tables = map[string]Link{}
+	}
+	t := tables[name]
+	t.Enabled = new(bool)
+	tables[name], c.Link = t, tables
+}
+
 // Allows reports whether the configuration allows using the link.
 func (c Config) Allows(name string) bool {
 	if e := c.LinkOf(name).Enabled; e != nil && !*e {

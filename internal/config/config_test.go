@@ -274,6 +274,30 @@ func TestAllows(t *testing.T) {
 	}
 }
 
+func TestExclude(t *testing.T) {
+	yes := true
+	for _, c := range []struct {
+		links        []string
+		name         string
+		allows, errs bool
+	}{
+		{nil, "wlan0", true, false},
+		{nil, "tun0", false, false},
+		{[]string{"wlan0", "tun0"}, "wlan0", true, false},
+		{[]string{"wlan0", "tun0"}, "tun0", false, false},
+		{[]string{"tun0"}, "tun0", false, true}, // not: every other link
+		{[]string{"tun0"}, "wlan0", false, true},
+	} {
+		cfg := Default()
+		cfg.Links, cfg.Link = c.links, map[string]Link{"tun0": {Enabled: &yes}}
+		before := cfg
+		cfg.Exclude("tun0")
+		if a, err := cfg.Allows(c.name), cfg.Validate(); a != c.allows || (err != nil) != c.errs || !before.Allows("tun0") {
+			t.Errorf("links %v: %s is allowed %v, want %v: %v", c.links, c.name, a, c.allows, err)
+		}
+	}
+}
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	env := func(k string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[k] }
