@@ -64,7 +64,7 @@ mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by l
 
 sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class; lanes: 1,000 seeds of each scheduler
 	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
-	SIM_LONG=1 $(GO) test -count=1 -v -run 'EveryByte|Beside|Lossy|Schedulers' ./internal/lanes
+	SIM_LONG=1 $(GO) test -count=1 -v -run 'EveryByte|Beside|Lossy|Schedulers' ./internal/core/lanes
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 200 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS) --congestion bbr --congestion cubic --svg bin/plots

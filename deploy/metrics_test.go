@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/metrics"
-	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/front/metrics"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 const (

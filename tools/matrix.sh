@@ -40,4 +40,4 @@ PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -ti
 	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayBeside|RelayFlaps|RelayCloudInit|RelayImage|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
 status=$?
 say 'Loading a relay'
-TRIBUTARY_MATRIX=1 $GO test -count=1 -v -timeout 40m -run '^Test(Cost|IdleUsers|ManyFlows|ProcessorTime|WatchingUsers)$' ./internal/relay && exit $status
+TRIBUTARY_MATRIX=1 $GO test -count=1 -v -timeout 40m -run '^Test(Cost|IdleUsers|ManyFlows|ProcessorTime|WatchingUsers)$' ./internal/net/relay && exit $status

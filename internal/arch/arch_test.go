@@ -97,14 +97,25 @@ func within(p string, roots ...string) bool {
 	return false
 }
 
-// ruleOf returns the rule of the package or of the nearest folder above that has one, and that folder.
-func ruleOf(p string) (rule, string, bool) {
-	for at := p; at != "."; at = path.Dir(at) {
-		if r, ok := rules[at]; ok {
-			return r, at, true
+// ruleOf returns the rules of the package and of the folders above it as one, and the folder in which packages import each other.
+func ruleOf(p string) (all rule, root string, known bool) {
+	below := p
+	for at := p; at != "."; below, at = at, path.Dir(at) {
+		r, ok := rules[at]
+		if !ok {
+			continue
 		}
+		switch {
+		case root != "":
+		case r.apart:
+			root = below
+		default:
+			root = at
+		}
+		all.imports = append(all.imports, r.imports...)
+		all.pure, all.tests, known = all.pure || r.pure, all.tests || r.tests, true
 	}
-	return rule{}, "", false
+	return all, root, known
 }
 
 // violations returns the violations of one package, one per line.
@@ -181,7 +192,7 @@ func violations(p pkg) (bad []string) {
 			case r.pure && from == "math/rand/v2" && ast.IsExported(name) && isGlobalRand(name):
 				complain(f, n.Pos(), "PURE package uses the global source, rand.%s: the same seed must give the same run", name)
 			case from == "net" && slices.Contains(listing, name) && !within(p.path, mayList...):
-				complain(f, n.Pos(), "net.%s: only internal/link lists interfaces, a phone's app takes its place", name)
+				complain(f, n.Pos(), "net.%s: only internal/net/link lists interfaces, a phone's app takes its place", name)
 			}
 			return true
 		})
@@ -245,13 +256,15 @@ func TestArchitecture(t *testing.T) {
 	t.Run("permissions are used", func(t *testing.T) {
 		used := map[string]bool{} // "rule import"
 		for _, p := range all {
-			r, root, _ := ruleOf(p.path)
+			r, _, _ := ruleOf(p.path)
 			for _, f := range p.files {
 				for _, spec := range f.Imports {
 					imported, _ := strconv.Unquote(spec.Path.Value)
 					for _, allowed := range r.imports {
 						if (r.tests || !f.test()) && within(strings.TrimPrefix(imported, module+"/"), allowed) {
-							used[root+" "+allowed] = true
+							for at := p.path; at != "."; at = path.Dir(at) {
+								used[at+" "+allowed] = true
+							}
 						}
 					}
 				}
@@ -267,16 +280,59 @@ func TestArchitecture(t *testing.T) {
 	})
 	t.Run("packages exist", func(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(rules)) {
-			if !exists[name] {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(exists)), func(p string) bool { return within(p, name) }) {
 				t.Errorf("%s has a rule and is gone: a rule about nothing guards nothing", name)
+			}
+		}
+	})
+	t.Run("the map", func(t *testing.T) {
+		shown := mapped(t)
+		for p := range exists {
+			pure, ok := shown[p]
+			if r, _, _ := ruleOf(p); !ok && !strings.HasSuffix(p, "test") {
+				t.Errorf("%s is not on the map of docs/ARCHITECTURE.md", p)
+			} else if ok && pure != r.pure {
+				t.Errorf("%s: PURE on the map of docs/ARCHITECTURE.md: %v; its rule: %v", p, pure, r.pure)
+			}
+		}
+		for p := range shown {
+			if _, err := os.Stat(filepath.Join("../..", p)); err != nil {
+				t.Errorf("%s is on the map of docs/ARCHITECTURE.md and is gone", p)
 			}
 		}
 	})
 }
 
+// mapped returns the folders on the map of docs/ARCHITECTURE.md, and whether the map calls them PURE. A folder is below the last one
+// with fewer spaces in front.
+func mapped(t *testing.T) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n## The map\n\n```\n")
+	block, _, found := strings.Cut(rest, "\n```\n")
+	if !found {
+		t.Fatal("docs/ARCHITECTURE.md has no map")
+	}
+	shown := map[string]bool{}
+	var above []string
+	for line := range strings.Lines(block) {
+		name, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+		depth := (len(line) - len(strings.TrimLeft(line, " "))) / 2
+		if depth > len(above) {
+			t.Fatalf("the map: %q is further to the right than the line above allows", line)
+		}
+		above = append(above[:depth], strings.Trim(name, "/\n"))
+		shown[path.Join(above...)] = strings.HasPrefix(strings.TrimLeft(text, " "), "PURE")
+	}
+	return shown
+}
+
 // TestPublic: other modules can use the packages below pkg/ and nothing else.
 func TestPublic(t *testing.T) {
-	public := []string{"pkg/byterange", "pkg/tributary"}
+	public := []string{"pkg/tributary"}
 	var found []string
 	for _, p := range packages(t, "../..") {
 		if slices.Contains(strings.Split(p.path, "/"), "internal") || p.path == "docs" { // docs exports the text of a page: a file is embedded from its own folder
@@ -333,31 +389,35 @@ func appendExported(names []string, ids ...*ast.Ident) []string {
 // The test must detect violations.
 func TestViolationsAreSeen(t *testing.T) {
 	for _, c := range []struct{ name, path, source, want string }{
-		{"direction", "internal/engine", `import _ "` + module + `/internal/proxy"`, "must not know internal/proxy"},
-		{"direction from below", "internal/link/sub", `import _ "` + module + `/internal/engine"`, "must not know"},
+		{"direction", "internal/net/engine", `import _ "` + module + `/internal/front/proxy"`, "must not know internal/front/proxy"},
+		{"direction from below", "internal/core/segment/sub", `import _ "` + module + `/internal/net/engine"`, "must not know"},
+		{"a door and another", "internal/front/gateway", `import _ "` + module + `/internal/front/proxy"`, "must not know internal/front/proxy"},
+		{"a door and one that it may know", "internal/front/rpc", `import _ "` + module + `/internal/front/queue"`, ""},
+		{"a door and what divides", "internal/front/get", `import _ "` + module + `/internal/net/engine"`, "must not know internal/net/engine"},
+		{"the operating system", "internal/host/peer", `import _ "` + module + `/internal/core/fault"`, "must not know internal/core/fault"},
 		{"the product knows no laboratory", "internal/demo", `import _ "` + module + `/lab/netlab"`, "must not know lab/netlab"},
-		{"the program from outside", "lab/e2e", `import _ "` + module + `/internal/link"`, "must not know internal/link"},
+		{"the program from outside", "lab/e2e", `import _ "` + module + `/internal/net/link"`, "must not know internal/net/link"},
 		{"unknown package", "internal/nowhere", ``, "no rule"},
-		{"retired word", "internal/engine", "type connLap struct{}", `"lap" is retired`},
-		{"retired word, small", "internal/engine", "func f(books int) {}", `"book" is retired`},
-		{"another word", "internal/engine", "func planes(explained int) {}", ""},
-		{"vague name", "internal/link/util", ``, "takes in everything"},
-		{"prometheus", "internal/engine", `import _ "github.com/prometheus/client_golang/prometheus"`, "only internal/metrics"},
-		{"netlink", "internal/daemon", `import _ "github.com/vishvananda/netlink"`, "only internal/link"},
-		{"interfaces", "internal/proxy", "import \"net\"\nvar x, _ = net.Interfaces()", "lists interfaces"},
-		{"pure: net/http", "internal/segment", `import _ "net/http"`, "PURE package imports net/http"},
-		{"pure: net/url", "internal/segment", `import _ "net/url"`, ""},
-		{"pure: log/slog", "internal/health", `import _ "log/slog"`, "PURE package imports"},
+		{"retired word", "internal/net/engine", "type connLap struct{}", `"lap" is retired`},
+		{"retired word, small", "internal/net/engine", "func f(books int) {}", `"book" is retired`},
+		{"another word", "internal/net/engine", "func planes(explained int) {}", ""},
+		{"vague name", "internal/net/link/util", ``, "takes in everything"},
+		{"prometheus", "internal/net/engine", `import _ "github.com/prometheus/client_golang/prometheus"`, "only internal/front/metrics"},
+		{"netlink", "internal/daemon", `import _ "github.com/vishvananda/netlink"`, "only internal/net/link"},
+		{"interfaces", "internal/front/proxy", "import \"net\"\nvar x, _ = net.Interfaces()", "lists interfaces"},
+		{"pure: net/http", "internal/core/segment", `import _ "net/http"`, "PURE package imports net/http"},
+		{"pure: net/url", "internal/core/segment", `import _ "net/url"`, ""},
+		{"pure: log/slog", "internal/core/health", `import _ "log/slog"`, "PURE package imports"},
 		{"pure: sync/atomic", "lab/sim", `import _ "sync/atomic"`, "PURE package imports"},
 		{"pure: old rand", "lab/sim", `import _ "math/rand"`, "PURE package imports math/rand"},
-		{"pure: clock", "internal/estimate", "import \"time\"\nvar x = time.Now()", "uses time.Now"},
-		{"pure: clock by another name", "internal/estimate", "import clock \"time\"\nvar x = clock.Since", "uses time.Since"},
-		{"pure: global rand", "internal/schedule", "import \"math/rand/v2\"\nvar x = rand.IntN(3)", "rand.IntN"},
-		{"dot import", "internal/link", `import . "net"`, "dot import"},
-		{"init", "internal/link", `func init() {}`, "func init"},
-		{"long file", "internal/link", strings.Repeat("\n", maxLines), "lines, more than"},
+		{"pure: clock", "internal/core/estimate", "import \"time\"\nvar x = time.Now()", "uses time.Now"},
+		{"pure: clock by another name", "internal/core/estimate", "import clock \"time\"\nvar x = clock.Since", "uses time.Since"},
+		{"pure: global rand", "internal/core/schedule", "import \"math/rand/v2\"\nvar x = rand.IntN(3)", "rand.IntN"},
+		{"dot import", "internal/net/link", `import . "net"`, "dot import"},
+		{"init", "internal/net/link", `func init() {}`, "func init"},
+		{"long file", "internal/net/link", strings.Repeat("\n", maxLines), "lines, more than"},
 		{"fine", "lab/sim", "import (\n\"math/rand/v2\"\n\"time\"\n)\nvar x = rand.New(rand.NewPCG(1, 2))\nvar y time.Time", ""},
-		{"folder below may know the one above", "internal/link/sub", `import _ "` + module + `/internal/link"`, ""},
+		{"folder below may know the one above", "internal/net/link/sub", `import _ "` + module + `/internal/net/link"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -378,7 +438,7 @@ func TestViolationsAreSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := violations(parse(t, "internal/link", dir)); len(got) != 1 || !strings.Contains(got[0], "2 package comments") {
+		if got := violations(parse(t, "internal/net/link", dir)); len(got) != 1 || !strings.Contains(got[0], "2 package comments") {
 			t.Errorf("got %q", got)
 		}
 	})

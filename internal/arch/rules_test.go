@@ -1,105 +1,54 @@
 package arch
 
-// rule lists the packages of this module that a package may import. Folders below it follow the same rule and may import it, too.
+// rule lists the packages of this module that the packages in a folder may import, in addition to those of the folder itself. The
+// rules of the folders above apply, too.
 type rule struct {
 	imports []string // including folders below
+	apart   bool     // the packages in the folder do not import each other, except where their own rules say so
 	pure    bool
 	tests   bool // also applies to its tests
 }
 
-// rules has a line for every package. Dependencies point one way: cli -> daemon -> {proxy, metrics} -> engine -> opening
-// -> transfer -> {schedule, segment, estimate, health}.
+// rules has a line for each floor, and for the packages that may import more than others on their floor. Dependencies point one way:
+// front -> net -> {core, host}. Go itself refuses cycles within a floor.
 var rules = map[string]rule{
-	"cmd/tributary": {imports: []string{"internal/cli"}},
+	"internal/core": {pure: true},
+	"internal/host": {},
+	"internal/net":  {imports: []string{"internal/config", "internal/core", "internal/host"}},
+	// The doors get every byte through a Transport, and do not know how it divides requests.
+	"internal/front":         {imports: []string{"internal/core", "internal/host", "internal/net/transport"}, apart: true},
+	"internal/front/admin":   {imports: []string{"internal/front/crowd", "internal/net/engine"}},
+	"internal/front/crowd":   {imports: []string{"internal/front/cutoff"}},
+	"internal/front/gateway": {imports: []string{"internal/front/chain", "internal/front/crowd", "internal/front/inbound"}},
+	"internal/front/get":     {imports: []string{"internal/front/chain"}},
+	"internal/front/metrics": {imports: []string{"internal/net/engine", "internal/net/relay"}},
+	"internal/front/page":    {imports: []string{"internal/front/control", "internal/net/engine"}},
+	"internal/front/proxy":   {imports: []string{"internal/front/crowd", "internal/front/cutoff", "internal/front/inbound", "internal/front/intercept"}},
+	"internal/front/queue":   {imports: []string{"internal/front/get"}},
+	"internal/front/rpc":     {imports: []string{"internal/front/crowd", "internal/front/get", "internal/front/queue"}},
 
-	"internal/cli": {imports: []string{
-		"docs", "internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
-		"internal/intercept", "internal/link", "internal/partial", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
-		"internal/trace", "internal/transport", "internal/trust", "internal/use",
-	}},
-	"internal/control": {imports: []string{"internal/rights"}},
-	"internal/admin":   {imports: []string{"internal/crowd", "internal/engine"}},
-	"internal/page":    {imports: []string{"internal/control", "internal/engine", "internal/opening"}},
-	"internal/doctor":  {imports: []string{"internal/config", "internal/link", "internal/mptcp"}},
-	"internal/config":  {imports: []string{"internal/energy", "internal/mptcp", "internal/schedule"}}, // for the names
-	"internal/power":   {imports: []string{"internal/energy"}},
-	"internal/demo":    {imports: []string{"internal/link"}},
-	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/doctor", "internal/engine", "internal/gateway", "internal/get",
-		"internal/inbound", "internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/partial",
-		"internal/peer", "internal/proxy",
-		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
-	}},
-	// Like every other user of a Transport, neither knows how it divides.
-	"internal/inbound":   {imports: []string{"internal/peer"}},
-	"internal/proxy":     {imports: []string{"internal/crowd", "internal/cutoff", "internal/fault", "internal/inbound", "internal/intercept", "internal/transport"}},
-	"internal/intercept": {imports: []string{"internal/statefile"}},
-	"internal/gateway":   {imports: []string{"internal/chain", "internal/crowd", "internal/fault", "internal/inbound", "internal/statefile", "internal/transport", "pkg/byterange"}},
-	"internal/chain":     {imports: []string{"internal/transport"}},
-	"internal/get":       {imports: []string{"internal/chain", "internal/fault", "pkg/byterange", "internal/partial", "internal/transport"}},
-	"internal/partial":   {imports: []string{"internal/statefile"}},
-	"internal/queue":     {imports: []string{"internal/get", "internal/partial", "internal/statefile"}},
-	"internal/rpc":       {imports: []string{"internal/crowd", "internal/get", "internal/queue", "internal/statefile"}},
-	"internal/metrics":   {imports: []string{"internal/engine", "internal/relay"}},
-	"internal/engine": {imports: []string{
-		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
-	}},
-	"internal/origin":      {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
-	"internal/link":        {imports: []string{"internal/energy"}},
-	"internal/mptcp":       {},
-	"internal/relay":       {imports: []string{"internal/lanes", "internal/link", "internal/parallel", "internal/statefile"}},
-	"internal/relay/setup": {},
-
-	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
-	"internal/link/appbridge/appbridgetest": {},
-	"internal/link/sockstest":               {},
-	"internal/allowance":                    {imports: []string{"internal/statefile"}},
-	"internal/crowd":                        {imports: []string{"internal/cutoff"}},
-	"internal/cutoff":                       {},
-	"internal/peer":                         {},
-	"internal/privilege":                    {},
-	"internal/rights":                       {},
-	"internal/supervise":                    {imports: []string{"internal/peer"}},
-	"internal/trust":                        {},
-	"internal/statefile":                    {},
-	"internal/docs":                         {},
-	"internal/trace":                        {},
-	"internal/use":                          {imports: []string{"internal/statefile", "internal/trust"}},
-	"internal/redirect":                     {},
-	// The codec of Range and Content-Range: the only place where ranges are inclusive, and a leaf, so all may read them.
-	"pkg/byterange": {pure: true},
-
-	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport", "pkg/byterange"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/mptcp", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
-
-	"internal/opening": {pure: true, imports: []string{
-		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
-	}},
-	"internal/transfer": {pure: true, imports: []string{
-		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/parallel", "internal/schedule", "internal/segment",
-	}},
-	"internal/fault":    {pure: true},
-	"internal/schedule": {pure: true, imports: []string{"internal/energy", "internal/segment"}},
-	"internal/estimate": {pure: true},
-	"internal/energy":   {pure: true},
-	"internal/lanes":    {pure: true, imports: []string{"internal/estimate", "internal/parallel"}},
-	"internal/parallel": {pure: true},
-	"internal/health":   {pure: true},
-	"internal/spread":   {pure: true},
-	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
-	"internal/arch":     {},
-	"deploy":            {}, // files; its tests check them against the program
-	"docs":              {},
+	"internal/config": {imports: []string{"internal/core", "internal/net/mptcp"}}, // for the names
+	"internal/demo":   {imports: []string{"internal/net/link"}},
+	"internal/doctor": {imports: []string{"internal/config", "internal/net"}},
+	"internal/power":  {imports: []string{"internal/core/energy"}},
+	"internal/docs":   {},
+	"internal/arch":   {},
+	"internal/daemon": {imports: []string{"internal/config", "internal/doctor", "internal/front", "internal/host", "internal/net"}},
+	"internal/cli":    {imports: []string{"docs", "internal"}},
+	"cmd/tributary":   {imports: []string{"internal/cli"}},
+	"pkg/tributary":   {imports: []string{"internal/config", "internal/core", "internal/net/transport"}},
+	"deploy":          {}, // files; its tests check them against the program
+	"docs":            {},
 
 	// The lab is its own module; nothing here depends on it.
 	"lab/netlab":            {},
-	"lab/cmd/tributary-lab": {imports: []string{"internal/energy", "internal/trace", "lab/netlab", "lab/sim"}},
-	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/docs", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
-	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                                     // uses the public API only
+	"lab/cmd/tributary-lab": {imports: []string{"internal/core/energy", "internal/net/trace", "lab/netlab", "lab/sim"}},
+	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/docs", "internal/net/link/appbridge/appbridgetest", "internal/net/link/sockstest"}}, // knows the product only as a program
+	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                                             // uses the public API only
 	"lab/httprules":         {},
-	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
+	"lab/pac":               {tests: true, imports: []string{"internal/front/admin", "internal/net/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
-	"lab/sim":               {pure: true, imports: []string{"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
+	"lab/sim":               {pure: true, imports: []string{"internal/core"}},
 }
 
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
@@ -129,12 +78,12 @@ var reserved = []struct {
 }{
 	{
 		"github.com/prometheus",
-		[]string{"internal/metrics"},
+		[]string{"internal/front/metrics"},
 		"the engine sends events to observers and knows none of them; another way to show them must not touch it",
 	},
 	{
 		"github.com/vishvananda",
-		[]string{"internal/link", "internal/mptcp", "lab"},
+		[]string{"internal/net/link", "internal/net/mptcp", "lab"},
 		"the list of links has one source, where a host app on a phone takes the place of netlink",
 	},
 	{
@@ -149,8 +98,8 @@ var reserved = []struct {
 	},
 	{
 		"github.com/BurntSushi/toml",
-		[]string{"internal/config", "internal/energy", "internal/use", "lab"},
-		"the file's format is known to the configuration only; internal/use reads files of other programs, internal/energy its own",
+		[]string{"internal/config", "internal/core/energy", "internal/host/use", "lab"},
+		"the file's format is known to the configuration only; internal/host/use reads files of other programs, internal/core/energy its own",
 	},
 }
 
@@ -158,7 +107,7 @@ var reserved = []struct {
 var listing = []string{"Interfaces", "InterfaceAddrs", "InterfaceByName", "InterfaceByIndex"}
 
 // mayList are the packages that may call them.
-var mayList = []string{"internal/link", "lab"}
+var mayList = []string{"internal/net/link", "lab"}
 
 // retired are words that no identifier may contain, with their replacements: each was one of several words for one thing, or had
 // several meanings.

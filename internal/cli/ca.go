@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/privilege"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/host/privilege"
 )
 
 func (a *app) caCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/trust"
+	"github.com/tributary-http/tributary/internal/host/trust"
 )
 
 // caRig is a store of certificates in a folder, with an empty program to update it.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 func TestCompletion(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // redraw is the interval at which bars are drawn.

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/doctor"
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/supervise"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/host/supervise"
 )
 
 // The exit codes. docs/TROUBLESHOOTING.md lists them.

@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/partial"
-	"github.com/tributary-http/tributary/internal/statefile"
-	"github.com/tributary-http/tributary/internal/trace"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/host/partial"
+	"github.com/tributary-http/tributary/internal/host/statefile"
+	"github.com/tributary-http/tributary/internal/net/trace"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 func (a *app) getCommand() *cobra.Command {

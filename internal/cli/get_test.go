@@ -24,9 +24,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // scripted is a Transport that answers each URL path with its status, and with the path as content.

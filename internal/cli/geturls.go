@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/front/get"
 )
 
 // readURLs returns the URLs in a file, one on each line. Empty lines and those that begin with # do not count.

@@ -27,12 +27,12 @@ import (
 	"unicode"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // title is a hostile server's text: it sets the window's title, clears the line and writes another one, with 7-bit and 8-bit escape

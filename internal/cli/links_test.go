@@ -10,7 +10,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/doctor"
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // look runs the command line on a machine with a Wi-Fi link, a disconnected cable and a VPN.

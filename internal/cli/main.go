@@ -14,8 +14,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/transport"
-	"github.com/tributary-http/tributary/internal/trust"
+	"github.com/tributary-http/tributary/internal/host/trust"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // Main runs the command line args, without the program's name, and returns the exit code. After a second signal, goroutines may

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/host/statefile"
 	"github.com/tributary-http/tributary/internal/power"
-	"github.com/tributary-http/tributary/internal/statefile"
 )
 
 // powerFlags are the flags of power.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/front/get"
 )
 
 // progressEvery is the interval of the lines of progress where no bars can be drawn.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // painted returns the image of a QR code as a terminal shows it. each is the width of a module in pixels.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/privilege"
-	"github.com/tributary-http/tributary/internal/redirect"
+	"github.com/tributary-http/tributary/internal/host/privilege"
+	"github.com/tributary-http/tributary/internal/host/redirect"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // firewallTime limits the duration of a firewall change, which may have to wait for others.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/redirect"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/host/redirect"
 )
 
 // TestOwnConnections: the proxy's own connections are exempt by user, and by mark alone only if its user was named.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/front/get"
 )
 
 // TestReference: the documentation's statements about settings and exit codes are true.
@@ -103,9 +103,9 @@ func TestEveryExitCodeIsListed(t *testing.T) {
 	}
 	for _, source := range []struct{ path, pattern, prefix, in string }{
 		{"exit.go", `(?m)^\t(exit[A-Z]\w+) +=`, "", table},
-		{"../get/failure.go", `(?m)^\t(\w+) +Kind += `, "get.", table},
-		{"../supervise/main_linux.go", `(?m)^\t(Exit\w+) += `, "supervise.", table},
-		{"../fault/table.go", `(?m)^\t(Exit\w+) += `, "fault.", read("../get/failure.go")},
+		{"../front/get/failure.go", `(?m)^\t(\w+) +Kind += `, "get.", table},
+		{"../host/supervise/main_linux.go", `(?m)^\t(Exit\w+) += `, "supervise.", table},
+		{"../core/fault/table.go", `(?m)^\t(Exit\w+) += `, "fault.", read("../front/get/failure.go")},
 	} {
 		found := regexp.MustCompile(source.pattern).FindAllStringSubmatch(read(source.path), -1)
 		if len(found) < 3 {

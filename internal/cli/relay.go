@@ -22,7 +22,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 func (a *app) relayCommand() *cobra.Command {

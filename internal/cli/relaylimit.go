@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // limitFlags are the flags of a client's limits.

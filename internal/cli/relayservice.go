@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/privilege"
-	"github.com/tributary-http/tributary/internal/relay"
-	"github.com/tributary-http/tributary/internal/statefile"
+	"github.com/tributary-http/tributary/internal/host/privilege"
+	"github.com/tributary-http/tributary/internal/host/statefile"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // systemRelay is the state folder of the relay that "relay setup" installs.

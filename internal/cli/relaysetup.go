@@ -14,9 +14,9 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/relay"
-	"github.com/tributary-http/tributary/internal/relay/setup"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/relay"
+	"github.com/tributary-http/tributary/internal/net/relay/setup"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // relayServer holds the flags that setup and undo share.

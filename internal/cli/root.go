@@ -16,9 +16,9 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/demo"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/trust"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/host/trust"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // app is one run of the command line.

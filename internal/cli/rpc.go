@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/front/control"
 )
 
 func (a *app) rpcCommand() *cobra.Command {

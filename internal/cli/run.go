@@ -18,9 +18,9 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/supervise"
-	"github.com/tributary-http/tributary/internal/trust"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/host/supervise"
+	"github.com/tributary-http/tributary/internal/host/trust"
 )
 
 // endedError is the exit code of a command that was run for the user. It is not printed, since the command printed its own errors.

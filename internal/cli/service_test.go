@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // TestService: beside the packaged service, root's commands speak of its file, and all commands name the file that they read.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/front/control"
 )
 
 // proxyAt lets a proxy with the status s listen on a control socket at path.

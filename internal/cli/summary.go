@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // summary describes a download in one line.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/trace"
+	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/trace"
 )
 
 // TestGetTrace: the file of --trace counts each byte of the body and more, by link and direction, even if the download fails.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/statefile"
-	"github.com/tributary-http/tributary/internal/use"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/host/statefile"
+	"github.com/tributary-http/tributary/internal/host/use"
 )
 
 // checkTime limits the duration of the test download through the gateway, over links that may be slow.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/redirect"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/host/redirect"
 )
 
 // report is the only message that the background process sends to its parent.

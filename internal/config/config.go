@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // Config contains all settings of the user. The zero value is not valid: start from Default.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 func TestDefaultIsValid(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestAhead: if the path or an earlier answer suggests a large object, the second link sends a request before the first response

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/link/appbridge"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 const (

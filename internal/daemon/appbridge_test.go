@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/link/appbridge"
-	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
 )
 
 // TestMobileDataIsWanted: mobile data is requested from an app when a transfer starts, and only then.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // authority is an origin that authenticates connections instead of requests, as servers with NTLM and Negotiate do (RFC 4559

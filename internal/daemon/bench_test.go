@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // BenchmarkDownload downloads over two links on loopback without a rate limit. allocs/MB includes the allocations of the origin and

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // released waits until no resources of any request are left in a proxy that keeps running.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
 // counters holds the totals for the control socket that no other part keeps.

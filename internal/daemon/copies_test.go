@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestWholeCopy: the first request is late, so a copy of it is sent over another link, whose node ignores ranges. The version is the

@@ -8,8 +8,8 @@ import (
 	"net"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // Start runs the proxy on a free loopback port over the given links; stop ends it and waits.

@@ -20,11 +20,11 @@ import (
 	"testing"
 	"time"
 
-	download "github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
-	"github.com/tributary-http/tributary/pkg/byterange"
+	"github.com/tributary-http/tributary/internal/core/byterange"
+	download "github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over two.

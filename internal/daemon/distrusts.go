@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/front/intercept"
 )
 
 // configured are programs with GnuTLS that run gives the certificate by their own settings, that read a variable

@@ -3,7 +3,7 @@ package daemon
 import (
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/front/intercept"
 )
 
 // TestDistrusts: what a program has loaded, and how it begins TLS, shows whether it can trust the authority of run.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/gateway"
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/gateway"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // doors are the further ways through which an https object is fetched.

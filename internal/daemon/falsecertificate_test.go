@@ -12,10 +12,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // TestR229PrivateFalseCertificate: a link that shows a false certificate for a host keeps the proxy of a command neither from opening its

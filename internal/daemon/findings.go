@@ -6,8 +6,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/doctor"
-	"github.com/tributary-http/tributary/internal/page"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/page"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // findings returns a function for the live page that looks for problems as `tributary doctor --offline` does: it sends nothing.

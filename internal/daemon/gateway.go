@@ -5,8 +5,8 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/gateway"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/front/gateway"
 )
 
 // gatewayControl serves requests about the gateway on the control socket.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/control"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/front/control"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestGatewayControl: the gateway listens, and commands can ask for its address and record hosts.

@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // unbound is a Binder that leaves sockets unbound, since these tests use only loopback.

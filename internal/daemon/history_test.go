@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/estimate"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/pkg/byterange"
+	"github.com/tributary-http/tributary/internal/core/byterange"
+	"github.com/tributary-http/tributary/internal/core/estimate"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestHistoryOfAnEarlierRun: a proxy that starts on networks that an earlier one used divides the first bytes in the ratio of their

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestKeptConnections: a request that must not be repeated does not use a connection that another client left behind, which might be

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // outcome is the result that a client of the proxy must see.

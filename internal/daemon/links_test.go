@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // long is the size of an object that takes both links a second and a half at the rate slow.

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/control"
-	download "github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/link/appbridge"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/control"
+	download "github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // stepTime is the interval between progress reports of an order.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link/appbridge"
-	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestOrders fills an app's file, stops in the middle, and resumes.

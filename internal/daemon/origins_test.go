@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // one checks that a single request was made.

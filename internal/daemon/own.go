@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // listeners records the proxy's own listening addresses: a request to one of them would loop (R15, R182).

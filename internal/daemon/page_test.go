@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/control"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/front/control"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // livePage is the live page at the address that the control socket names.

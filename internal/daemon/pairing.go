@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/link/appbridge"
-	"github.com/tributary-http/tributary/internal/relay"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge"
+	"github.com/tributary-http/tributary/internal/net/relay"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // followWishes pairs with relays and forgets them as the app asks, and applies the token of the gateway, until ctx ends.

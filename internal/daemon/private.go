@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/inbound"
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/proxy"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/inbound"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/front/proxy"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // PrivateOptions configures a private proxy.

@@ -15,10 +15,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/intercept"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/intercept"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // TestPrivate: an https download of a command uses both links, with one connection each. The connection on which the origin was

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestRandomFaults downloads over one to four links, over HTTP/1.1 and HTTP/2, through links that flap and from origins whose

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/proxy"
-	"github.com/tributary-http/tributary/internal/redirect"
+	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/front/proxy"
+	"github.com/tributary-http/tributary/internal/host/redirect"
 )
 
 // hangUp is how long a shutdown waits for the holders of a lease to remove the rules. Redirected connections are still served

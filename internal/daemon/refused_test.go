@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestRefusedLater: an origin answers some requests and refuses later ones, over both links. One response could have served the

@@ -5,9 +5,9 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/admin"
-	"github.com/tributary-http/tributary/internal/metrics"
-	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/front/admin"
+	"github.com/tributary-http/tributary/internal/front/metrics"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // ServeRelayMetrics serves the metrics of a relay server at /metrics until ctx ends.

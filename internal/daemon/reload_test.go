@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/control"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/front/control"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // with returns a Load that gives the rig's settings with changes.

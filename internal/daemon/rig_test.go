@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // limit bounds every wait of these tests; a passing test does not come near it.

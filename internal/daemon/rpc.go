@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/partial"
-	"github.com/tributary-http/tributary/internal/queue"
-	"github.com/tributary-http/tributary/internal/rpc"
-	"github.com/tributary-http/tributary/internal/statefile"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/front/queue"
+	"github.com/tributary-http/tributary/internal/front/rpc"
+	"github.com/tributary-http/tributary/internal/host/partial"
+	"github.com/tributary-http/tributary/internal/host/statefile"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // rpcPart holds the parts that exist if the configuration has rpc.

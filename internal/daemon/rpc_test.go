@@ -15,8 +15,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/tributary-http/tributary/internal/control"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/front/control"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // caller calls RPC methods.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestSpotCheck downloads over two links. One leads to a server that has other bytes under the same headers. The difference is

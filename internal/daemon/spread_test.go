@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // tunnel is a CONNECT through the proxy.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // TestTrustedLinks: a link that the user does not trust must not carry credentials that plain http reveals, unless there is no

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Proxy starts a proxy that uses the links, and returns its URL. Calling stop ends it and waits for it.

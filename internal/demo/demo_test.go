@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // overSecond is a Proxy that uses only the second link, so that the death of the first does not affect it.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/mptcp"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 // Facts are the known facts about the machine and the configuration. Zero values mean unknown.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Verdict is the result of a check.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/mptcp"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 // multipath checks a proxy that is reached by MPTCP (url in [relay]): it has every link only if the kernel has an endpoint on

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/mptcp"
+	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 func TestMultipath(t *testing.T) {

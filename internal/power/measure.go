@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/core/energy"
 )
 
 // Options select how to measure.

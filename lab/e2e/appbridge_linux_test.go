@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
+	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

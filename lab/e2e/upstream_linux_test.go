@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/link/sockstest"
+	"github.com/tributary-http/tributary/internal/net/link/sockstest"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

@@ -10,7 +10,7 @@ const preface = `# HTTP rules
 <!-- Made by "make httpdoc" from docs/http-rules.toml and the names of the tests. Do not edit. -->
 
 The rules of HTTP, and some of caution, that the proxy obeys, each with the tests that prove it. A subtest carries the
-number of its rule: ` + "`go test ./internal/proxy -run '/R37'`" + ` runs those of R37 in one package. A rule without a test says why.
+number of its rule: ` + "`go test ./internal/front/proxy -run '/R37'`" + ` runs those of R37 in one package. A rule without a test says why.
 ` + "`make mutate`" + ` breaks the lines that guard the rules and sees whether the tests notice.
 
 RFC 9110 is HTTP's semantics, RFC 9112 is HTTP/1.1, RFC 9113 is HTTP/2.

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // BenchmarkH2 fetches an object in ranges of 1 MiB, two requests at a time, from nginx over TLS without an emulated link:

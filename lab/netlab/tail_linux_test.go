@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // The row K-tail of docs/REPRODUCTION.md: the links of Nikravesh 2018 chapter 6, with the product's connections and nginx.

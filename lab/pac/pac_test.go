@@ -10,8 +10,8 @@ import (
 
 	"github.com/dop251/goja"
 
-	"github.com/tributary-http/tributary/internal/admin"
-	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/front/admin"
+	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
 // evaluate returns the script's answer to a browser about a URL.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule"
-	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
 const (

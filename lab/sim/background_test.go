@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // page returns a page of 2.2 MB over a new connection: DNS, TCP and TLS, the HTML, then the resources that it refers to, then those

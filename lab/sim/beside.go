@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/tributary-http/tributary/internal/estimate"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/core/estimate"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
 // Beside is the download of another program over a link while the transfer runs, on one connection. It is a series of answers, each

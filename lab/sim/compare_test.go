@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 var update = flag.Bool("update", false, "write the golden summary")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // misses returns the longest wait of a player with a bitrate in bytes per second that starts after startup.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/energy"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 // wire is the share of a link's rate that is available for body bytes: 1448 of the 1500 bytes of a packet.

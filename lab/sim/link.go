@@ -5,8 +5,8 @@ import (
 	"sort"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
-	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/estimate"
 )
 
 // Link describes a link and the path behind it.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
 type simConn struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // TestNeverSlower checks that with several links the default scheduler takes at most 2 % and two of the longest round trips longer

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/estimate"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/estimate"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // kRuns is the number of runs of a row of K-cap, as in Nikravesh 2018 section 6.6.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
-	"github.com/tributary-http/tributary/internal/schedule"
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 // Oracles returns the names of the schedulers that only a simulator can run, since they know the future (Nika 2015 sections 4.1 and

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // TestRefusedLater runs transfers whose origin refuses requests after a number of them, or after a time: a signed URL expires, a

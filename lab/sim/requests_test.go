@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // TestRequests bounds the requests for an object: their ranges are long while the end is far, and that costs no time.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // returns holds the times at which a link returned, and how long after each the first byte arrived over it; -1 = none yet.

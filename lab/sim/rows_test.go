@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // The scenarios of docs/REPRODUCTION.md.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/core/estimate"
 )
 
 // seeded returns a scenario whose links have remembered rates: their rates times the factors in turn.

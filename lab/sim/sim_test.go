@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/schedule"
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 func hs() []Link {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 // runs is the number of runs of a row of the reproduction, each with different noise (docs/REPRODUCTION.md).

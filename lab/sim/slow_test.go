@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // unequal returns a transfer of 20 s over links with the given rates in Mbit/s. The first link has the round-trip time near, the

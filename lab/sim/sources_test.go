@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule"
-	"github.com/tributary-http/tributary/internal/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 // The tests in this file check the simulator against the results of the sources (docs/SIMULATOR.md): not the figures, which are for

@@ -3,8 +3,8 @@ package sim
 import (
 	"slices"
 
-	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
 // sample is a running spot check.

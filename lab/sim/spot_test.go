@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // lying runs a scenario in which a link delivers another object under the same headers.

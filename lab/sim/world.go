@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/health"
-	"github.com/tributary-http/tributary/internal/schedule"
-	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
 // Spec describes one run.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	ot "github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/pkg/byterange"
+	"github.com/tributary-http/tributary/internal/core/byterange"
+	ot "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
 // environment reads a number.

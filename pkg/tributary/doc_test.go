@@ -13,7 +13,7 @@ import (
 
 // The package comment lists every reason that a response of this package can have, and no other reason.
 func TestReasonsAreListed(t *testing.T) {
-	source, err := parser.ParseFile(token.NewFileSet(), "../../internal/opening/reason.go", nil, 0)
+	source, err := parser.ParseFile(token.NewFileSet(), "../../internal/core/opening/reason.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/fault"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // Errors that an [Error] unwraps to, except ErrClosed, which is returned unwrapped.

@@ -3,7 +3,7 @@ package tributary
 import (
 	"context"
 
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // Report records which links a request used. The zero value is ready for [WithReport]. It is safe for concurrent use: it can be

@@ -26,9 +26,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 const (
@@ -574,7 +574,7 @@ func TestNothingIsLeft(t *testing.T) {
 		stacks := make([]byte, 1<<20)
 		var left []string
 		for _, g := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			if strings.Contains(g, "/internal/engine.") || strings.Contains(g, "/internal/transport.") || strings.Contains(g, "/internal/origin.") {
+			if strings.Contains(g, "/internal/net/engine.") || strings.Contains(g, "/internal/net/transport.") || strings.Contains(g, "/internal/net/origin.") {
 				left = append(left, g)
 			}
 		}

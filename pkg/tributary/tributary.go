@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/transport"
-	"github.com/tributary-http/tributary/pkg/byterange"
+	"github.com/tributary-http/tributary/internal/core/byterange"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // Options configure a Transport. The zero value uses every link that has a route to the internet.

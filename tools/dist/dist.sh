@@ -92,7 +92,7 @@ licences() {
 		# shellcheck disable=SC2086 # a list
 		one "$path $version" $files
 	done <"$work/modules"
-	one 'uPlot 1.6.32' internal/page/static/uplot-LICENSE.txt
+	one 'uPlot 1.6.32' internal/front/page/static/uplot-LICENSE.txt
 }
 licences >"$stage/THIRD_PARTY_LICENSES"
 

@@ -233,7 +233,7 @@ enabled = true # of a kind that is not used by itself'
 	rules_are '--uid-owner 10200 -j RETURN' || fail "deny.txt does not count: $(rules)"
 	grep -q 'put global mobile_data_always_on 1' "$root/tmp/settings" || fail "mobile data: $(cat "$root/tmp/settings")"
 	[ -d "/proc/$(cat "$data/pid")" ] || fail "the proxy does not run"
-	confined '3003 3004 3005' # Android's: see internal/privilege
+	confined '3003 3004 3005' # Android's: see internal/host/privilege
 	if (: </dev/tcp/127.0.0.1/9091) 2>/dev/null; then fail "every app can read the metrics"; fi
 	grep -q '^time=.*+09:00 ' "$data/log" || fail "months begin elsewhere: $(head -1 "$data/log")"
 

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

@@ -42,7 +42,7 @@ func (b *bed) startLanes(ctx context.Context) (_ *laneRelay, err error) {
 	if err := b.addOrigin(ctx); err != nil {
 		return nil, err
 	}
-	// the same setting as by internal/relay/setup; it does not affect new connections, which all others use
+	// the same setting as by internal/net/relay/setup; it does not affect new connections, which all others use
 	if out, err := b.lab.Server(ctx, "sysctl", "-q", "-w", "net.ipv4.tcp_slow_start_after_idle=0").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/lab/netlab"
 	"github.com/tributary-http/tributary/lab/sim"
 )
@@ -45,7 +45,7 @@ Schemes are those of docs/SCHEDULERS.md, including the oracles. The limit is the
 delivered as many bytes as the object has (Nika 2015 section 2.2). Tail is the 10th percentile of the rates over 100 ms. The scheme
 "frugal" is the default scheduler with the goal frugal.
 
-Joules are the energy that a phone would use, by the models of internal/energy: the radios with their tails, and the waiting phone.
+Joules are the energy that a phone would use, by the models of internal/core/energy: the radios with their tails, and the waiting phone.
 --radio names the radio of a link, such as galaxy-s3/wifi; the error for an unknown radio lists the known ones.`,
 		Example: `  tributary-lab replay --trace links.json --size 250MB --scheme confluence --scheme alg3
   tributary-lab replay --trace wifi.csv --trace lte.gz --rtt 20ms --rtt 50ms --size 20MB

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/energy"
-	"github.com/tributary-http/tributary/internal/trace"
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/net/trace"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 

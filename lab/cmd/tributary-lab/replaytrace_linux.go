@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/trace"
+	"github.com/tributary-http/tributary/internal/net/trace"
 	"github.com/tributary-http/tributary/lab/netlab"
 	"github.com/tributary-http/tributary/lab/sim"
 )

@@ -9,7 +9,7 @@ public final class BatteryMeter {
 
     /**
      * How long a mobile data radio stays awake after its last byte: 11.2 to 11.6 s for LTE and 10.2 s for 5G on the
-     * measured phones (internal/energy/devices).
+     * measured phones (internal/core/energy/devices).
      */
     public static final long MOBILE_TAIL_MILLIS = 12_000;
 

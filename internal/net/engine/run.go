@@ -1,0 +1,409 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/estimate"
+	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/opening"
+	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/transfer"
+	"github.com/tributary-http/tributary/internal/net/link"
+)
+
+const reportEvery = 250 * time.Millisecond
+
+var errAllRefused = errors.New("no remaining link serves this version of the object")
+
+// run is one GET: from its first request to the end of its transfer, or until its answer is handed over as a stream.
+type run struct {
+	e      *Engine
+	id     uint64
+	req    *Request
+	origin estimate.Origin
+	site   *site           // the fleet's record of the origin
+	used   map[int8]bool   // by link that it may use: whether it has used it. Guarded by the fleet's lock
+	sole   int8            // link that serves it alone while memory is scarce, -1 = none. Guarded by the fleet's lock
+	parent context.Context // the client's
+	ctx    context.Context // ends when the client leaves
+	cancel context.CancelFunc
+	work   context.Context // ends with the run: connections that broke because the client left would look like links that fail
+	stop   context.CancelFunc
+	began  time.Time
+
+	started chan start    // capacity 1: the outcome of the first request
+	events  chan event    // from connection loops and writer
+	wrote   chan wrote    // from the writer of a scattered transfer
+	out     chan work     // capacity 1: to the writer, in order; closed by the loop
+	left    chan struct{} // closed when the loop accepts no more events
+	done    chan struct{} // closed when everything has ended
+	mailbox mailbox       // of fleet and budget
+	shown   shown
+
+	// Owned by the loop.
+	m            *transfer.Machine
+	contention   health.Contention
+	traffic      []health.Traffic // for contention
+	behind       time.Duration    // total time that the links waited for the disk
+	opening      *opening.Opening
+	share        *Share
+	sampled      time.Time // when the paths of the connections were last sampled
+	shrink       bool      // the share may have to give something back
+	links        int
+	permits      []permit        // by link
+	further      int             // 1 if links that cost money could help it, as reported to Config.Running
+	networks     []string        // behind the links when they joined
+	radios       []*energy.Radio // of the links when they joined
+	fleetLinks   []*fleetLink
+	interim      gate
+	conns        map[uint32]*connLoop
+	kept         []*connLoop // those that are ending
+	attempts     map[uint32]*attempt
+	delivery     delivery
+	early        []event // responses to requests made ahead, which wait for the first response
+	spots        spots
+	pending      *Response               // response not yet reported
+	pendingSince time.Time               // when it arrived
+	lastErrs     map[fault.Outcome]error // of attempts
+	over         bool
+	failed       error
+	sound        int64 // the client's bytes from this offset on are unreliable if the transfer failed
+}
+
+// shown is the observers' view of a transfer. The loop owns all of it except the status.
+type shown struct {
+	status  atomic.Pointer[TransferStatus]
+	at      time.Time // of the last report
+	news    bool      // something has happened since
+	brought []int64   // bytes by link
+	gains   []float64 // by link, as last reported to the fleet
+}
+
+// start is the outcome of the first request. If it has neither a Response nor an error, the request must be made again.
+type start struct {
+	resp *Response
+	err  error
+}
+
+// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version does no
+// harm: the request can be made again.
+const pendingMost = 200 * time.Millisecond
+
+// waitingEvents is how many events may wait for a loop. They take 200 bytes each.
+const waitingEvents = 16
+
+// newRun starts a GET, or starts it again. o belongs to the run until its loop has ended.
+func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
+	r := &run{
+		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
+		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1), out: make(chan work, 1),
+		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
+		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
+		sound: transfer.Unknown, sole: -1,
+	}
+	sched, err := literature.New(e.cfg.Scheduler)
+	if err != nil {
+		return nil, err
+	}
+	states := e.fleet.join(r)
+	links := e.fleet.links()
+	for i := range links {
+		links[i] = req.asked(links[i])
+	}
+	known := e.recall(r.origin, req, links)
+	known.Dear = r.dear(states, links)
+	plan := o.Begin(known)
+	r.delivery.given = plan.Requested.Start
+	cfg := transfer.Config{
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
+		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
+	}
+	if req.Deadline != nil {
+		d := *req.Deadline
+		cfg.Goal, cfg.KeepWindow = &d, d.Bitrate > 0
+	}
+	if req.Background {
+		cfg.Background, cfg.Ahead.End = true, cfg.Ahead.Start
+	} else if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers use one
+		cfg.MostConns = transfer.MostConns
+	}
+	var all []opening.Link
+	for i := range states {
+		l, state := links[i], states[i].State
+		cfg.Links = append(cfg.Links, r.linkConfig(state, l, e.fleet.linkAt(int8(i)).radio.lastByte(), e.lookUp(l, r.origin)))
+		r.radios = append(r.radios, l.Radio)
+		switch {
+		case cfg.Goal != nil:
+		case l.Frugal:
+			cfg.Goal = &schedule.Frugal{}
+		case l.Priced():
+			cfg.Goal = &schedule.Cheapest{PerPercent: l.PerPercent}
+		}
+		r.networks = append(r.networks, networkOf(l))
+		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
+	}
+	r.permits = make([]permit, len(states))
+	for _, i := range o.Order(all) {
+		cfg.Links[i].Resort = o.Resort(links[i].Name)
+		if r.permits[i] = req.permit(true, links[i]); r.permits[i].now {
+			cfg.Order = append(cfg.Order, i)
+		}
+	}
+	e.fleet.allow(r, cfg.Order...)
+	if !slices.ContainsFunc(cfg.Order, func(i int8) bool { return states[i].State != health.Down }) {
+		e.fleet.leave(r)
+		return nil, ErrNoLink
+	}
+	r.chooseSole(&cfg)
+	r.links = len(states)
+	r.m = transfer.New(cfg)
+	r.parent = ctx
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.work, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	// The run joined before the states were read: changes in between are posted and follow these states.
+	r.mailbox.prepend(states)
+	return r, nil
+}
+
+// dear reports whether bytes that turn out to be unwanted cost something: the transfer has a goal or gives way to others, or the
+// link of the first request is probably metered.
+func (r *run) dear(states []transfer.Event, links []link.Link) bool {
+	first := -1
+	for i := range states {
+		if links[i].Frugal || links[i].Priced() {
+			return true
+		}
+		if states[i].State == health.Up && (first < 0 || links[i].Metric < links[first].Metric) {
+			first = i
+		}
+	}
+	return r.req.Background || r.req.Deadline != nil || first >= 0 && links[first].Metered
+}
+
+// linkConfig returns the known facts about a link.
+func (r *run) linkConfig(state health.State, l link.Link, lastByte time.Time, learned estimate.Entry) transfer.LinkConfig {
+	optional := l.Frugal || l.Priced()
+	if r.req.Deadline != nil {
+		optional = l.Costly()
+	}
+	return transfer.LinkConfig{State: state, Metered: l.Metered, Optional: optional, Radio: l.Radio, LastByte: lastByte, Learned: learned}
+}
+
+// radio returns the radio of a link, nil if it is not known.
+func (r *run) radio(i int8) *energy.Radio {
+	if int(i) < len(r.radios) {
+		return r.radios[i]
+	}
+	return nil
+}
+
+// spared returns the links that the goal does without, and records them for the request.
+func (r *run) spared(s transfer.State) (all []LeftOut) {
+	for i, l := range s.Links {
+		name := r.link(int8(i)).name
+		r.req.Usage.Spare(name, l.Spared.String())
+		if l.Spared != schedule.NotSpared {
+			all = append(all, LeftOut{name, l.Spared.String()})
+		}
+	}
+	return all
+}
+
+// link returns the link with the given number; its name never changes.
+func (r *run) link(i int8) *fleetLink {
+	for int(i) >= len(r.fleetLinks) {
+		r.fleetLinks = append(r.fleetLinks, r.e.fleet.linkAt(int8(len(r.fleetLinks))))
+	}
+	return r.fleetLinks[i]
+}
+
+// tell gives an event to the loop, or drops it when the loop has ended.
+func (r *run) tell(e event) {
+	select {
+	case r.events <- e:
+	case <-r.left:
+		if e.piece.b != nil {
+			e.piece.b.free()
+		}
+	}
+}
+
+// loop owns the transfer.
+func (r *run) loop() {
+	defer r.clear()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var next time.Time // of the last event: a wake-up without mail changes nothing
+	for !r.over {
+		events, tick := r.events, timer.C
+		full, since := r.delivery.full(), time.Time{}
+		if full { // the disk is behind: connection loops wait, which is not their links' silence
+			events, tick, since = nil, nil, time.Now()
+		}
+		select {
+		case e := <-events:
+			next = r.take(e)
+		case w := <-r.wrote:
+			r.paused(since)
+			next = r.scattered(w)
+		case <-r.mailbox.posted:
+			r.paused(since)
+			for _, e := range r.mailbox.take() {
+				next = r.takeMail(e)
+			}
+		case <-tick:
+			next = r.handle(transfer.Event{Kind: transfer.Tick})
+		case <-r.ctx.Done():
+			r.hungUp()
+		}
+		if !full {
+			next = r.sample(next)
+		}
+		wait := time.Hour
+		if !next.IsZero() {
+			wait = time.Until(next)
+		}
+		if r.shown.news { // observers also see the state of a transfer that stands still
+			wait = min(wait, time.Until(r.shown.at.Add(reportEvery)))
+		}
+		if r.pending != nil {
+			if time.Since(r.pendingSince) >= pendingMost {
+				r.begin()
+			} else {
+				wait = min(wait, time.Until(r.pendingSince.Add(pendingMost)))
+			}
+		}
+		wait = max(wait, 200*time.Microsecond)
+		timer.Reset(wait)
+	}
+}
+
+// paused records that nothing was read since the given time; the zero time means that there was no such pause.
+func (r *run) paused(since time.Time) {
+	if !since.IsZero() {
+		r.behind += time.Since(since)
+		r.handle(transfer.Event{Kind: transfer.Paused, For: time.Since(since)})
+	}
+}
+
+// begin reports the head of the answer.
+func (r *run) begin() {
+	if r.pending != nil {
+		r.started <- start{resp: r.pending}
+		r.pending = nil
+	}
+}
+
+// permit says whether a link may carry requests.
+type permit struct {
+	opening bool // the opening allows it
+	now     bool // and the request may cost as much now
+}
+
+// permit returns the permit of a link.
+func (q *Request) permit(opening bool, l link.Link) permit {
+	return permit{opening, opening && q.pays(l)}
+}
+
+// permitted tells the machine which links it may use now. The cost of links changes, and so does the cost that the request may
+// cause.
+func (r *run) permitted() time.Time {
+	for i := range r.permits {
+		p, l := &r.permits[i], r.e.fleet.at(int8(i))
+		was := p.now
+		*p = r.req.permit(p.opening || r.opening.Allows(l.Untrusted), l)
+		if p.now == was {
+			continue
+		}
+		if p.now {
+			r.e.fleet.allow(r, int8(i))
+		} else {
+			r.e.fleet.forbid(r, int8(i))
+		}
+		r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: p.now})
+	}
+	if r.opening.Version() != nil { // it was reported
+		was := r.further
+		r.further = r.helped()
+		r.e.runs(0, r.further-was)
+	}
+	return r.handle(transfer.Event{Kind: transfer.Tick})
+}
+
+// helped returns 1 if links that cost money could help the transfer.
+func (r *run) helped() int {
+	if r.req.unmetered() {
+		return 0
+	}
+	return 1
+}
+
+// takeMail handles an event that the fleet or the budget posted.
+func (r *run) takeMail(e transfer.Event) time.Time {
+	switch e.Kind {
+	case transfer.LinkState:
+		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
+			l := r.req.asked(r.e.fleet.at(e.Link))
+			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
+			known.Resort = r.opening.Resort(l.Name)
+			e.New, r.radios = &known, append(r.radios, l.Radio)
+			r.networks = append(r.networks, networkOf(l))
+			p := r.req.permit(r.opening.Allows(l.Untrusted), l)
+			if p.now {
+				r.e.fleet.allow(r, e.Link)
+			}
+			e.Allowed, r.permits = p.now, append(r.permits, p)
+			r.links++
+		}
+	case transfer.Permitted:
+		return r.permitted()
+	case transfer.Granted:
+		r.shrink = true
+	}
+	return r.handle(e)
+}
+
+// begins reports whether the first request waits for the connection.
+func (r *run) begins(conn uint32) bool {
+	for _, f := range r.attempts {
+		if f.conn == conn {
+			return r.opening.Version() == nil
+		}
+	}
+	return false
+}
+
+// take handles one event of a connection loop or the writer.
+func (r *run) take(e event) time.Time {
+	if a, ok := errors.AsType[*AttemptError](e.err); ok {
+		r.lastErrs[a.Outcome] = e.err
+	}
+	switch {
+	case e.response != nil:
+		return r.firstResponse(e)
+	case e.Kind == transfer.HeadReceived: // checked against the requested range
+		if f := r.attempts[e.Attempt]; f != nil {
+			r.opening.Served(r.link(f.link).name)
+		}
+	case e.Kind == transfer.Read:
+		return r.read(e)
+	case e.Kind == transfer.Ended:
+		r.attemptEnded(e)
+	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
+		r.finish(e.err) // do not try another link, which might resolve the name to an address that its DNS did not mean to hide
+		return time.Time{}
+	case e.Kind == transfer.Delivered:
+		r.share.Took(e.N)
+		if e.Close { // the batch is written
+			r.delivery.writing = false
+		}
+	}
+	return r.handle(e.Event)
+}

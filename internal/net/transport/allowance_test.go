@@ -1,0 +1,71 @@
+package transport
+
+import (
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/net/allowance"
+	"github.com/tributary-http/tributary/internal/net/link"
+)
+
+// TestDialerNearTheLimit: connections are charged to their link's account, and get small buffers before they connect.
+func TestDialerNearTheLimit(t *testing.T) {
+	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan struct{}, 1)
+	o.monthAccounts = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
+	defer o.monthAccounts.Close()
+	o.monthAccounts.Set(map[string]allowance.Limit{"cellular": {Month: 4_000_000}})
+	<-changed
+	d := o.dials.Load()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, l := range []link.Link{{Name: "cellular"}, {Name: "rmnet0", Account: "cellular"}} {
+		if n := d.Buffer(l); n == 0 {
+			t.Errorf("%+v: the kernel sizes the buffer", l)
+		}
+		if counted, err := o.bounded(c, l); counted == c || err != nil {
+			t.Errorf("%+v: a connection is not counted, %v", l, err)
+		}
+	}
+	l := link.Link{Name: "wlan0"}
+	if same, err := o.bounded(c, l); d.Buffer(l) != 0 || same != c || err != nil {
+		t.Errorf("a link without a limit is bounded, %v", err)
+	}
+}
+
+// TestPatternAccount: links that match one pattern are charged to one account, also after the pattern is reloaded.
+func TestPatternAccount(t *testing.T) {
+	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Link = map[string]config.Link{"*rmnet*": {Monthly: 4_000_000}, "rmnet7": {Monthly: 1_000_000}, "rmnet8": {Metered: new(bool)}}
+	o.Reload(cfg)
+	for name, want := range map[string]string{"rmnet0": "*rmnet*", "v4-rmnet_data1": "*rmnet*", "rmnet7": "rmnet7", "rmnet8": "*rmnet*", "wlan0": "wlan0"} {
+		if got := account(o.live.Load(), link.Link{Name: name}); got != want {
+			t.Errorf("%s is counted on %q, want %q", name, got, want)
+		}
+	}
+	if got := account(o.live.Load(), link.Link{Name: "rmnet0", Account: "cellular-1"}); got != "cellular-1" {
+		t.Errorf("an app's account is replaced by %q", got)
+	}
+	if got := o.dataLimits(cfg); len(got) != 2 || got["*rmnet*"].Month != 4_000_000 || got["rmnet7"].Month != 1_000_000 {
+		t.Errorf("limits %+v", got)
+	}
+}
