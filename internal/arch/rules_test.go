@@ -27,7 +27,7 @@ var rules = map[string]rule{
 	"internal/front/queue":   {imports: []string{"internal/front/get"}},
 	"internal/front/rpc":     {imports: []string{"internal/front/crowd", "internal/front/get", "internal/front/queue"}},
 
-	"internal/config": {imports: []string{"internal/core", "internal/net/mptcp"}}, // for the names
+	"internal/config": {imports: []string{"internal/core"}}, // for the names
 	"internal/demo":   {imports: []string{"internal/net/link"}},
 	"internal/doctor": {imports: []string{"internal/config", "internal/net"}},
 	"internal/power":  {imports: []string{"internal/core/energy"}},
@@ -83,7 +83,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/vishvananda",
-		[]string{"internal/net/link", "internal/net/mptcp", "lab"},
+		[]string{"internal/net/link", "lab"},
 		"the list of links has one source, where a host app on a phone takes the place of netlink",
 	},
 	{

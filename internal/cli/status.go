@@ -243,13 +243,6 @@ func count(n int64, thing string) string {
 
 // printRelay prints the state of the relay.
 func printRelay(w io.Writer, r *control.Relay) {
-	if m := r.Multipath; m != nil {
-		fmt.Fprintf(w, "proxy %s: %s over %s of MPTCP\n", r.Address, count(int64(r.Tunnels), "tunnel"), count(int64(m.Subflows), "subflow"))
-		if m.Plain > 0 {
-			fmt.Fprintf(w, "proxy %s: %d of them use one link, since the proxy or a middlebox does not support MPTCP\n", r.Address, m.Plain)
-		}
-		return
-	}
 	var up, down []string
 	for _, l := range r.Lanes {
 		switch {

@@ -65,11 +65,6 @@ func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tributary", "control.sock")
 	env := map[string]string{"XDG_RUNTIME_DIR": dir}
-	var w strings.Builder
-	printRelay(&w, &control.Relay{Address: "proxy.example:443", Tunnels: 3, Multipath: &control.Multipath{Subflows: 5, Plain: 1}})
-	if got := w.String(); !strings.Contains(got, "proxy proxy.example:443: 3 tunnels over 5 subflows of MPTCP\n") || !strings.Contains(got, "1 of them") {
-		t.Error(got)
-	}
 	if code, _, errs := status(t, env, "--control", path); code != 1 || !strings.Contains(errs, "tributary serve") {
 		t.Errorf("nothing runs: code %d, %s", code, errs)
 	}

@@ -110,9 +110,6 @@ type Config struct {
 
 // Relay is the [relay] table: a server of the user's own that carries tunnels over all links.
 type Relay struct {
-	// URL is the URL of a proxy server whose listener speaks MPTCP, instead of Address: "https://USER:PASSWORD@HOST:PORT" or
-	// "socks5://HOST:PORT". See [mptcp.ParseURL].
-	URL string `toml:"url"`
 	// Address is the "host:port" of the relay, which this user has paired with.
 	Address string `toml:"address"`
 	// Others lists further relays that this user has paired with. The nearest relay that answers is used.

@@ -419,25 +419,6 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestRelayURL(t *testing.T) {
-	for url, want := range map[string]string{
-		"https://me:secret@proxy.example": "", "socks5://proxy.example": "",
-		"http://proxy.example": "[relay] url", "https://me:secret@proxy.example/path": "[relay] url",
-	} {
-		c := Default()
-		c.Relay = Relay{URL: url, Mode: RelayTunnels}
-		err := c.Validate()
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret")) {
-			t.Errorf("%s: %v", url, err)
-		}
-	}
-	c := Default()
-	c.Relay = Relay{URL: "https://proxy.example", Address: "relay.example:443", Mode: RelayTunnels}
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "exclude each other") {
-		t.Error(err)
-	}
-}
-
 func TestRelayOthers(t *testing.T) {
 	c := Default()
 	c.Relay = Relay{Address: "a.example:443", Others: []string{"b.example:443", "[2001:db8::1]:8443"}, Mode: RelayTunnels}
@@ -446,7 +427,6 @@ func TestRelayOthers(t *testing.T) {
 	}
 	for _, r := range []Relay{
 		{Others: []string{"b.example:443"}, Mode: RelayTunnels},
-		{URL: "https://proxy.example", Others: []string{"b.example:443"}, Mode: RelayTunnels},
 		{Address: "a.example:443", Others: []string{"b.example"}, Mode: RelayTunnels},
 	} {
 		c.Relay = r

@@ -18,7 +18,6 @@ import (
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/schedule/literature"
-	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 // minWindow is the smallest reorder window in bytes with which two links can work side by side.
@@ -172,18 +171,10 @@ func (p *problems) relay(r Relay) {
 	switch {
 	case r.Address == "" && len(r.Others) > 0:
 		p.add("relay.others", "needs relay.address: set it")
-	case r.URL != "" && r.Address != "":
-		p.add("relay.url", "and relay.address exclude each other: set only one")
-		p.about("relay.address")
-	case r.URL == "" && r.Address == "" && r.Mode != RelayOff:
-		p.add("relay.address", "is missing: set it to the address of a relay that you paired with \"tributary relay join\", or set url to a proxy that supports MPTCP")
+	case r.Address == "" && r.Mode != RelayOff:
+		p.add("relay.address", "is missing: set it to the address of a relay that you paired with \"tributary relay join\"")
 	case r.Address != "" && !address(r.Address):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
-	}
-	if r.URL != "" {
-		if _, err := mptcp.ParseURL(r.URL); err != nil {
-			p.add("relay.url", "%v", err)
-		}
 	}
 	for _, a := range r.Others {
 		if !address(a) {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 // Options select what to check.
@@ -61,10 +60,6 @@ func Collect(ctx context.Context, o Options) *Facts {
 		f.Files, f.FilesHard = lim.Cur, lim.Max
 	}
 	f.Memory, f.MemoryFrom = memoryLimit()
-	if r := o.Config.Relay; r.URL != "" && r.Mode != config.RelayOff {
-		s, err := mptcp.Read()
-		f.Multipath, f.MultipathError = &s, err
-	}
 
 	var all sync.WaitGroup
 	for _, p := range []struct{ flag, addr string }{{"listen", o.Config.Listen}, {"admin", o.Config.Admin}} {

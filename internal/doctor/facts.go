@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/mptcp"
 )
 
 // Facts are the known facts about the machine and the configuration. Zero values mean unknown.
@@ -24,9 +23,6 @@ type Facts struct {
 	System     link.Candidate // link that the system itself sends over; Name "" = it has no default route
 
 	Ports []Port
-
-	Multipath      *mptcp.Settings // nil = no proxy is reached by MPTCP
-	MultipathError error
 
 	Env map[string]string // the proxy variables that are set
 

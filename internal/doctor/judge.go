@@ -39,7 +39,7 @@ type Check struct {
 func Judge(f *Facts) []Check {
 	var all []Check
 	for _, judge := range []func(*Facts) []Check{
-		configuration, kernel, links, perLink, gateways, tunnel, multipath, ports, environment, files, memory, clock, notDivided,
+		configuration, kernel, links, perLink, gateways, tunnel, ports, environment, files, memory, clock, notDivided,
 	} {
 		all = append(all, guarded(judge, f)...)
 	}

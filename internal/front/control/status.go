@@ -44,14 +44,6 @@ type Relay struct {
 	Tunnels int    `json:"tunnels"`
 	Failed  int64  `json:"failed"`            // tunnels that it did not carry since the start; they use one link
 	Failure string `json:"failure,omitempty"` // reason of the last of them
-	// Multipath is set if the server is a proxy reached by MPTCP, which has no lanes.
-	Multipath *Multipath `json:"mptcp,omitempty"`
-}
-
-// Multipath is the kernel's view of the tunnels through a proxy.
-type Multipath struct {
-	Subflows int `json:"subflows"` // total over all tunnels, 1 for each link that carries a tunnel
-	Plain    int `json:"plain"`    // tunnels without MPTCP
 }
 
 // Lane is the connection to the relay over one link.

@@ -55,8 +55,6 @@ type Dialer struct {
 	Buffer func(Link) int
 	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
 	RTT func(Link) time.Duration
-	// Multipath makes sockets use MPTCP (RFC 8684) where the kernel supports it; their first subflow leaves by the link.
-	Multipath bool
 	// Slots, if not nil, decides whether a second handshake with a host may run alongside the first one.
 	Slots *Slots
 	// For tests, instead of sockets.
@@ -170,10 +168,6 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 		return d.connect(ctx, l, to)
 	}
 	s := sockets(d.Binder, l, "tcp", to.Addr())
-	if d.Multipath {
-		s.Control = d.Binder.Control(l) // TCP_USER_TIMEOUT is not an option of MPTCP
-		s.SetMultipathTCP(true)
-	}
 	if IsApart(ctx) {
 		s.Control = withApartBuffer(s.Control)
 	}

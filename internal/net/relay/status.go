@@ -17,14 +17,6 @@ type Status struct {
 	Refusal string       // why it refuses more tunnels at the moment; "" = it does not
 	Failed  int64        // tunnels that it did not carry since the start; they use one link
 	Failure string       // reason of the last of them
-	// Multipath is the state of a proxy reached by MPTCP, which has no lanes; nil = it is a relay.
-	Multipath *Multipath
-}
-
-// Multipath is the kernel's state of MPTCP connections.
-type Multipath struct {
-	Subflows int // of all tunnels together: 1 for each link that carries one
-	Plain    int // tunnels without MPTCP, because the proxy, or something on the path, does not support it
 }
 
 // LaneStatus is the state of the lanes over one link.

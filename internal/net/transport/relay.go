@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
-// secondEnd carries a connection over all links: it is a relay, or a proxy whose listener speaks MPTCP.
+// secondEnd carries a connection over all links: one relay, or the nearest of several.
 type secondEnd interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 	// SetLinks sets the current links.
@@ -22,6 +22,23 @@ type secondEnd interface {
 	// Run does the remaining work until ctx ends.
 	Run(ctx context.Context)
 	Status() relay.Status
+}
+
+// newRelay returns the client of paired relays.
+func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error) {
+	budget := int64(t.cfg.Budget)
+	if len(addresses) > 1 {
+		nearest, err := relay.NewNearest(state, addresses, budget, t.log)
+		if err != nil {
+			return nil, err
+		}
+		return nearest, nil
+	}
+	client, err := relay.NewClient(state, addresses[0], budget, t.log)
+	if err != nil {
+		return nil, err
+	}
+	return client, nil
 }
 
 // relayHeadStart is how long the relay has to connect a tunnel before a link tries too.

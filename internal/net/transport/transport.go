@@ -177,7 +177,7 @@ func New(c Config) (*Transport, error) {
 		}
 		t.relay = t.paired
 	} else if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
-		if t.relay, err = t.newSecondEnd(r, c); err != nil {
+		if t.relay, err = t.newRelay(c.RelayState, append([]string{r.Address}, r.Others...)); err != nil {
 			return nil, err
 		}
 		t.passThrough.Detour = t.detour

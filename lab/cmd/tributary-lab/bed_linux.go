@@ -33,7 +33,6 @@ type bed struct {
 	options   benchOptions
 	linkNames map[string]string // names of links by the client's address
 	lanes     *laneRelay        // nil until a contender needs it
-	multipath *multipathProxy   // nil until a contender needs it
 	uploads   *uploadOrigin     // nil if objects are downloaded
 }
 
@@ -244,7 +243,7 @@ const maxWarm netlab.Bytes = 4_000_000
 
 // firstURL returns the URL of the object that is downloaded before the measured one.
 func (b *bed) firstURL(c contender, measured netlab.Object) string {
-	if b.warm.Size > 0 && (c.proxy.lanes || c.proxy.multipath) {
+	if b.warm.Size > 0 && c.proxy.lanes {
 		return b.warm.URL
 	}
 	return measured.URL + "?first"
@@ -387,8 +386,6 @@ func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() err
 	switch {
 	case p.lanes:
 		o.Args = append(o.Args, "--config", b.lanes.config, "--log-level", "debug")
-	case p.multipath:
-		o.Args = append(o.Args, "--config", b.multipath.config)
 	}
 	t, err := b.lab.StartTributary(ctx, o)
 	if err != nil {

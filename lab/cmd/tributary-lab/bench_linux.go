@@ -61,7 +61,6 @@ Contenders:
   frugal                curl through tributary with the goal frugal and the radios of the energy model
   again:SCHEDULER       the same, but the second object from this origin is timed
   lanes                 curl through tributary and a tributary relay next to the origin, with --https
-  mptcp-proxy           curl through tributary and a proxy next to the origin whose listener speaks MPTCP, with --https
   get                   tributary get
   run                   tributary run curl
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
@@ -69,8 +68,8 @@ Contenders:
   mptcp                 curl with MPTCP, from an origin that accepts it
   connect:aria2-8       aria2 with this many connections through tributary; with --https by tunnels, which are spread
   connect:queue-16      a client whose 16 connections take ranges of 1 MiB from a queue, the same way
-  lanes:again, mptcp-proxy:again, connect:aria2-8:again, connect:queue-16:again
-                        the same, but the second object from this origin is timed; with lanes and mptcp-proxy the first one has
+  lanes:again, connect:aria2-8:again, connect:queue-16:again
+                        the same, but the second object from this origin is timed; with lanes the first one has
                         at most 4 MB
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
@@ -214,7 +213,7 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 		return nil, err
 	}
 	sc.MPTCP = sc.MPTCP || slices.ContainsFunc(contenders, func(c contender) bool {
-		return c.mptcp || c.proxy != nil && c.proxy.multipath
+		return c.mptcp
 	})
 	l, err := netlab.New(ctx, sc)
 	if err != nil {

@@ -32,7 +32,6 @@ func TestParseContender(t *testing.T) {
 		"single:wifi":          curl + "--interface wifi {url}",
 		"get":                  "{binary} get {url} -q -o - --cacert {ca} --link {links}",
 		"mptcp":                "mptcpize run " + curl + "{url}",
-		"mptcp-proxy":          curl + "-x http://127.0.0.1:18080 --connect-to ::45.76.1.7: {url}",
 		"mine=get {url} {out}": "sh -c get {url} {out}",
 	} {
 		c, err := parseContender(text)
@@ -50,7 +49,6 @@ func TestParseContender(t *testing.T) {
 		"tributary:default":  {},
 		"again:alg3":         {scheduler: "alg3", again: true},
 		"splice":             {relay: true, splice: true},
-		"mptcp-proxy:again":  {multipath: true, again: true},
 		"tributary:default?": {},
 		"tributary:alg3?transfer_window=4MiB&deny_private=true&x=3": {
 			scheduler: "alg3", config: "transfer_window = \"4MiB\"\ndeny_private = true\nx = 3\n",

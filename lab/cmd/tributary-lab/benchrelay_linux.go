@@ -15,8 +15,8 @@ import (
 // relayContenders are compared in the rows of relayRows that name no others. In rows where a link goes dark, earlier
 // downloads hardly matter.
 var (
-	relayContenders = []string{"lanes", "lanes:again", "mptcp-proxy", "mptcp"}
-	relayCold       = []string{"lanes", "mptcp-proxy", "mptcp"}
+	relayContenders = []string{"lanes", "lanes:again", "mptcp"}
+	relayCold       = []string{"lanes", "mptcp"}
 )
 
 // relayRows are the rows of docs/RELAY.md: those of the benchmark that one tunnel's bytes can show, over https, and an
@@ -136,20 +136,20 @@ func relayReport(all []rowResult) string {
 		}
 		links := r.Links + ", " + netlab.Bytes(found.Size).String() + found.traced()
 		shares = append(shares, []string{
-			r.ID, links, found.Congestion, measure, of("lanes", share), of("lanes:again", share), of("mptcp-proxy", share), of("mptcp", share),
+			r.ID, links, found.Congestion, measure, of("lanes", share), of("lanes:again", share), of("mptcp", share),
 			number(r.Bar) + " / " + number(r.Goal) + warm,
 		})
 		costs = append(costs, []string{
-			r.ID + found.traced(), found.Congestion, of("lanes", pause), of("mptcp-proxy", pause), of("mptcp", pause), of("lanes", back), of("mptcp", back),
-			of("lanes", extra), of("mptcp-proxy", extra), of("mptcp", extra), of("lanes", processor), of("mptcp-proxy", processor),
+			r.ID + found.traced(), found.Congestion, of("lanes", pause), of("mptcp", pause), of("lanes", back), of("mptcp", back),
+			of("lanes", extra), of("mptcp", extra), of("lanes", processor),
 			fmt.Sprintf("%d, %s, %s", found.Rounds, strings.TrimPrefix(found.Version, "tributary "), found.Date),
 		})
 	}
 	var b strings.Builder
-	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP proxy", "MPTCP", "bar / goal"}, shares)
+	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP", "bar / goal"}, shares)
 	b.WriteString("\n")
 	writeMarkdown(&b, []string{
-		"row", "both ends", "pause", "MPTCP proxy's", "MPTCP's", "back", "MPTCP's", "extra bytes", "MPTCP proxy's", "MPTCP's", "CPU/GB", "MPTCP proxy's",
+		"row", "both ends", "pause", "MPTCP's", "back", "MPTCP's", "extra bytes", "MPTCP's", "CPU/GB",
 		"rounds, version, date",
 	}, costs)
 	return b.String()

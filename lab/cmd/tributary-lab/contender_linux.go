@@ -39,7 +39,6 @@ type proxy struct {
 	relay     bool   // relayCommand instead of tributary
 	splice    bool   // --splice of relayCommand
 	lanes     bool   // tributary with its own relay at the other end
-	multipath bool   // tributary with a proxy at the other end whose listener speaks MPTCP
 }
 
 const (
@@ -47,7 +46,7 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, mptcp-proxy, connect:aria2-8, connect:queue-16, each of these four also with :again, " +
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, connect:aria2-8, connect:queue-16, each of these three also with :again, " +
 	"get, run, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to unbuffered standard output, and ends by printing its own time.
@@ -144,10 +143,6 @@ func parseContender(text string) (contender, error) {
 		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
 	case first == "lanes":
 		c := viaProxy(proxy{lanes: true, again: again})
-		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
-		return c, nil
-	case first == "mptcp-proxy":
-		c := viaProxy(proxy{multipath: true, again: again})
 		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
 		return c, nil
 	case text == "relay" || text == "splice":

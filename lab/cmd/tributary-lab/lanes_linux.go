@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,4 +100,26 @@ func (b *bed) lanesMade(ctx context.Context, t *netlab.Tributary) error {
 		}
 	}
 	return nil
+}
+
+// startFarEnds starts the servers that contenders need at the other end of the links; stop ends them.
+func (b *bed) startFarEnds(ctx context.Context, contenders []contender) (stop func(), err error) {
+	needs := func(of func(proxy) bool) bool {
+		return slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && of(*c.proxy) })
+	}
+	stop = func() {
+		if b.lanes != nil {
+			b.lanes.stop()
+		}
+		if b.uploads != nil {
+			b.uploads.stop()
+		}
+	}
+	if needs(func(p proxy) bool { return p.lanes }) {
+		if b.lanes, err = b.startLanes(ctx); err != nil {
+			stop()
+			return nil, fmt.Errorf("relay: %w", err)
+		}
+	}
+	return stop, nil
 }

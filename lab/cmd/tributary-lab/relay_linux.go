@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +12,11 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tributary-http/tributary/lab/netlab"
 )
 
 // relayCommand is the plainest possible proxy, against which the processor time of tributary is measured.
 func relayCommand() *cobra.Command {
-	var listen, cert, key string
+	var listen string
 	var splice bool
 	cmd := &cobra.Command{
 		Use:    "relay",
@@ -28,26 +25,17 @@ func relayCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			addr, err := netip.ParseAddrPort(listen)
-			if err != nil || !addr.Addr().IsLoopback() && addr.Addr() != netlab.OriginAddr {
-				return fmt.Errorf("--listen %s: want a port of a loopback address or of the lab's origin", listen)
+			if err != nil || !addr.Addr().IsLoopback() {
+				return fmt.Errorf("--listen %s: want a port of a loopback address", listen)
 			}
-			l, err := net.Listen("tcp", listen) // it also speaks MPTCP, as all listeners in Go do
+			l, err := net.Listen("tcp", listen)
 			if err != nil {
 				return err
-			}
-			if cert != "" {
-				pair, err := tls.LoadX509KeyPair(cert, key)
-				if err != nil {
-					return err
-				}
-				l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}})
 			}
 			return relay(cmd.Context(), l, splice)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:18080", "address and port: of loopback, or of the lab's origin")
-	cmd.Flags().StringVar(&cert, "cert", "", "PEM file of a certificate: speak TLS")
-	cmd.Flags().StringVar(&key, "key", "", "PEM file of its private key")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:18080", "loopback address and port")
 	cmd.Flags().BoolVar(&splice, "splice", false, "let the kernel move the bytes (splice(2)) instead of copying them")
 	return cmd
 }
@@ -77,7 +65,7 @@ func relay(ctx context.Context, l net.Listener, splice bool) error {
 
 // relayOne passes a connection's first request on. An error means that no answer was sent to the client yet.
 func relayOne(ctx context.Context, client net.Conn, splice bool) error {
-	req, err := http.ReadRequest(bufio.NewReader(client)) // a client of a tunnel sends nothing more before the answer
+	req, err := http.ReadRequest(bufio.NewReader(client))
 	if err != nil {
 		return err
 	}
@@ -90,31 +78,11 @@ func relayOne(ctx context.Context, client net.Conn, splice bool) error {
 		return err
 	}
 	defer origin.Close()
-	if req.Method == http.MethodConnect {
-		return relayTunnel(client, origin, splice)
-	}
 	req.Close = true
 	if err := req.Write(origin); err != nil {
 		return err
 	}
 	relayCopy(client, origin, splice)
-	return nil
-}
-
-// relayTunnel copies both ways until the origin ends. It tells the origin when the client has sent everything.
-func relayTunnel(client, origin net.Conn, splice bool) error {
-	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-		return nil // the client is gone
-	}
-	back := make(chan struct{})
-	go func() {
-		defer close(back)
-		relayCopy(origin, client, splice)
-		_ = origin.(*net.TCPConn).CloseWrite() // it may have ended
-	}()
-	relayCopy(client, origin, splice)
-	client.Close()
-	<-back
 	return nil
 }
 

@@ -110,7 +110,7 @@ function showRelay(relay) {
   if (!relay) return;
   const up = relay.lanes.filter(l => l.up).map(l => `${l.link} ${size(l.bytes)}`).join(', ');
   const failed = relay.failed ? `; ${relay.failed} not carried, the last one because ${relay.failure}` : '';
-  const over = relay.mptcp ? `${relay.mptcp.subflows} subflows of MPTCP` : up || 'no link: not connected';
+  const over = up || 'no link: not connected';
   at('relay').textContent = `Relay ${relay.address}: ${relay.tunnels} tunnels over ${over}${relay.refusal ? `; it refuses more: ${relay.refusal}` : ''}${failed}`;
 }
 
