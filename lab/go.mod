@@ -16,6 +16,7 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/dop251/goja v0.0.0-20260917113740-793a2a65c13b
 	github.com/google/go-containerregistry v0.22.1
+	github.com/gopacket/gopacket v1.7.7
 	github.com/spf13/cobra v1.10.2
 	github.com/tributary-http/tributary v0.0.0-00010101000000-000000000000
 	github.com/vishvananda/netlink v1.3.1

@@ -30,7 +30,6 @@ var rules = map[string]rule{
 	"internal/config": {imports: []string{"internal/core"}}, // for the names
 	"internal/demo":   {imports: []string{"internal/net/link"}},
 	"internal/doctor": {imports: []string{"internal/config", "internal/net"}},
-	"internal/power":  {imports: []string{"internal/core/energy"}},
 	"internal/docs":   {},
 	"internal/arch":   {},
 	"internal/daemon": {imports: []string{"internal/config", "internal/doctor", "internal/front", "internal/host", "internal/net"}},
@@ -42,9 +41,10 @@ var rules = map[string]rule{
 
 	// The lab is its own module; nothing here depends on it.
 	"lab/netlab":            {},
-	"lab/cmd/tributary-lab": {imports: []string{"internal/core/energy", "internal/net/trace", "lab/netlab", "lab/sim"}},
+	"lab/cmd/tributary-lab": {imports: []string{"internal/core/energy", "internal/host/statefile", "internal/net/trace", "lab/netlab", "lab/power", "lab/sim"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/docs", "internal/net/link/appbridge/appbridgetest", "internal/net/link/sockstest"}}, // knows the product only as a program
 	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                                             // uses the public API only
+	"lab/power":             {imports: []string{"internal/core/energy"}},
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/front/admin", "internal/net/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},

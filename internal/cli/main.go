@@ -24,7 +24,7 @@ func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, stdin: os.Stdin, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates, store: trust.SystemStore, uid: os.Geteuid(), service: packaged, sysfs: "/sys/class"}
+	a := &app{version: version, stdin: os.Stdin, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates, store: trust.SystemStore, uid: os.Geteuid(), service: packaged}
 	log.SetOutput(io.Discard) // net/http quotes unrequested bytes of origins there, whatever the log level is
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads)

@@ -45,8 +45,6 @@ type app struct {
 	terminal bool
 	// outTerminal reports whether stdout is a terminal.
 	outTerminal bool
-	// sysfs is the folder that contains power_supply and powercap.
-	sysfs string
 	// uid is the user.
 	uid int
 	// service is the packaged service of this machine.
@@ -125,7 +123,7 @@ Ethernet, ...) and continues if one of them fails.`,
 		}
 	})
 	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
-		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
+		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
 	arrange(root)
 	for _, c := range root.Commands() {
@@ -145,7 +143,7 @@ var groups = []struct {
 }{
 	{"Download:", []string{"get", "run"}},
 	{"The proxy:", []string{"serve", "status", "use", "redirect", "rpc", "ca"}},
-	{"Links and settings:", []string{"links", "doctor", "config", "relay", "power"}},
+	{"Links and settings:", []string{"links", "doctor", "config", "relay"}},
 }
 
 // arrange puts the commands into groups.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,9 +137,7 @@ curl gets one tunnel over one link.`,
 			}
 			switch w := cmd.OutOrStdout(); {
 			case o.json:
-				enc := json.NewEncoder(w)
-				enc.SetIndent("", "  ")
-				return enc.Encode(res)
+				return printJSON(w, res)
 			case o.markdown:
 				res.markdown(w)
 				return nil

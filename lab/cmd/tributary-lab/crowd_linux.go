@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,9 +56,7 @@ goroutines were left at the end.`,
 			defer cancel()
 			r, err := crowd(ctx, sc, o)
 			if o.json {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return errors.Join(err, enc.Encode(r))
+				return errors.Join(err, printJSON(cmd.OutOrStdout(), r))
 			}
 			r.print(cmd.OutOrStdout())
 			return err

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -38,9 +40,15 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(),
+	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(), powerCommand(),
 		replayCommand(), plotCommand(), cleanCommand())
 	return cmd
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // load reads a scenario, given the path of its file or the name of one that the project ships.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +43,7 @@ byte, and the link its next body byte (within 20 ms). The physical bound counts 
 			}
 			rounds, err := play(cmd.Context(), sc, o, cmd.ErrOrStderr())
 			if o.json {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return errors.Join(err, enc.Encode(rounds))
+				return errors.Join(err, printJSON(cmd.OutOrStdout(), rounds))
 			}
 			for i, r := range rounds {
 				r.print(cmd.OutOrStdout(), i+1)

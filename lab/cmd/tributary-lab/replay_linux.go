@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,9 +57,7 @@ Joules are the energy that a phone would use, by the models of internal/core/ene
 				return err
 			}
 			if o.json {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(rows)
+				return printJSON(cmd.OutOrStdout(), rows)
 			}
 			printReplay(cmd.OutOrStdout(), rows)
 			return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,9 +53,7 @@ medians of the time to first byte and of the difference within a round:
 				return err
 			}
 			if o.json {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(res)
+				return printJSON(cmd.OutOrStdout(), res)
 			}
 			return printTTFB(cmd.OutOrStdout(), res)
 		},

@@ -13,7 +13,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"github.com/tributary-http/tributary/internal/power"
+	"github.com/tributary-http/tributary/lab/power"
 )
 
 // sent is a packet in a capture written by a test.

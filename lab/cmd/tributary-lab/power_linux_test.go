@@ -1,9 +1,11 @@
-package cli
+package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,8 +15,8 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// invokePower runs tributary power on a machine whose battery delivers 2 W, or which has no battery.
-func invokePower(t *testing.T, battery bool, home string, args ...string) (code int, stdout, stderr string) {
+// invokePower runs the command on a machine whose battery delivers 2 W, or which has no battery.
+func invokePower(t *testing.T, battery bool, home string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	sysfs := t.TempDir()
 	if battery {
@@ -29,39 +31,38 @@ func invokePower(t *testing.T, battery bool, home string, args ...string) (code 
 		}
 	}
 	var out, errs bytes.Buffer
-	a := &app{version: "v9", rawStdout: &out, rawStderr: &errs, proxy: noProxy, sysfs: sysfs, getenv: func(name string) string {
-		if name == "XDG_STATE_HOME" {
-			return home
-		}
-		return ""
-	}}
-	code = a.run(t.Context(), append([]string{"power"}, args...))
-	return code, out.String(), errs.String()
+	m := meter{sysfs: sysfs, state: filepath.Join(home, fullLoadFile), stdout: &out, stderr: &errs}
+	c := m.command()
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetArgs(args)
+	err = c.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
 }
 
 func TestPower(t *testing.T) {
 	home := t.TempDir()
 	t.Run("no battery", func(t *testing.T) {
-		code, _, stderr := invokePower(t, false, home, "--", "true")
-		if code != exitFailure || !strings.Contains(stderr, "lists no battery") || !strings.Contains(stderr, "intel-rapl") {
-			t.Errorf("%d, %q: it must say what it looked for", code, stderr)
+		_, _, err := invokePower(t, false, home, "--", "true")
+		if err == nil || !strings.Contains(err.Error(), "lists no battery") || !strings.Contains(err.Error(), "intel-rapl") {
+			t.Errorf("%v: it must say what it looked for", err)
 		}
 	})
 	t.Run("a command", func(t *testing.T) {
-		code, stdout, stderr := invokePower(t, true, home, "--idle", "1ms", "--tail", "1ms", "--", "sh", "-c", "echo hello; exit 3")
-		if code != 3 || stdout != "hello\n" || !strings.Contains(stderr, "BAT0") || !strings.Contains(stderr, "Idle power, subtracted in the NET J column: 2.000 W") {
-			t.Errorf("%d, %q, %q", code, stdout, stderr)
+		stdout, stderr, err := invokePower(t, true, home, "--idle", "1ms", "--tail", "1ms", "--", "sh", "-c", "echo hello; exit 3")
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || stdout != "hello\n" || !strings.Contains(stderr, "BAT0") || !strings.Contains(stderr, "Idle power, subtracted in the NET J column: 2.000 W") {
+			t.Errorf("%v, %q, %q", err, stdout, stderr)
 		}
 		if strings.Contains(stderr, "full load") {
 			t.Errorf("%q: nothing was calibrated", stderr)
 		}
 	})
 	t.Run("calibrate", func(t *testing.T) {
-		code, stdout, stderr := invokePower(t, true, home, "--calibrate", "--idle", "0s", "--for", "10ms")
-		if code != exitOK || !strings.Contains(stdout, "full load: 2.00 W") {
-			t.Fatalf("%d, %q, %q", code, stdout, stderr)
+		stdout, stderr, err := invokePower(t, true, home, "--calibrate", "--idle", "0s", "--for", "10ms")
+		if err != nil || !strings.Contains(stdout, "full load: 2.00 W") {
+			t.Fatalf("%v, %q, %q", err, stdout, stderr)
 		}
-		_, _, stderr = invokePower(t, true, home, "--idle", "0s", "--tail", "0s", "--json", "--", "true")
+		_, stderr, _ = invokePower(t, true, home, "--idle", "0s", "--tail", "0s", "--json", "--", "true")
 		var got struct {
 			Utilisation float64
 			Main        struct {
@@ -74,8 +75,8 @@ func TestPower(t *testing.T) {
 	})
 	t.Run("usage", func(t *testing.T) {
 		for _, args := range [][]string{nil, {"--pcap", "x", "--", "true"}, {"--calibrate", "--", "true"}, {"--calibrate", "--pcap", "x"}, {"--pcap", "warp=x"}, {"--device", "nokia", "--pcap", "x"}} {
-			if code, _, stderr := invokePower(t, true, home, args...); code != exitUsage {
-				t.Errorf("%q: %d, %q", args, code, stderr)
+			if _, _, err := invokePower(t, true, home, args...); err == nil {
+				t.Errorf("%q: no error", args)
 			}
 		}
 	})
@@ -97,19 +98,19 @@ func TestPowerOfCaptures(t *testing.T) {
 	}
 	// One packet: Wi-Fi's tail, 0.1850 * 0.210 = 0.039 J; LTE's promotion and tail at -100 dBm, 0.36 + 0.2 * 1.5355 + 1.34834 =
 	// 2.015 J.
-	code, stdout, stderr := invokePower(t, false, "", "--pcap", name, "--pcap", "lte="+name)
+	stdout, stderr, err := invokePower(t, false, "", "--pcap", name, "--pcap", "lte="+name)
 	for _, want := range []string{"galaxy-s3/wifi", "0.039", "galaxy-s3/lte", "2.015", "2.054"} {
-		if code != exitOK || !strings.Contains(stdout, want) {
-			t.Fatalf("%d, %q, %q: want %s", code, stdout, stderr, want)
+		if err != nil || !strings.Contains(stdout, want) {
+			t.Fatalf("%v, %q, %q: want %s", err, stdout, stderr, want)
 		}
 	}
-	code, stdout, _ = invokePower(t, false, "", "--json", "--pcap", "lte="+name)
+	stdout, _, err = invokePower(t, false, "", "--json", "--pcap", "lte="+name)
 	var got []struct {
 		Radio  string
 		Joules float64 `json:"radio_joules"`
 		Tail   float64 `json:"tail_joules"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); code != exitOK || err != nil || len(got) != 1 || got[0].Radio != "galaxy-s3/lte" || got[0].Joules < 2 || got[0].Tail < 1.6 {
-		t.Errorf("%d, %v, %s", code, err, stdout)
+	if wrong := json.Unmarshal([]byte(stdout), &got); err != nil || wrong != nil || len(got) != 1 || got[0].Radio != "galaxy-s3/lte" || got[0].Joules < 2 || got[0].Tail < 1.6 {
+		t.Errorf("%v, %v, %s", err, wrong, stdout)
 	}
 }

@@ -1,10 +1,11 @@
-package cli
+package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/host/statefile"
-	"github.com/tributary-http/tributary/internal/power"
+	"github.com/tributary-http/tributary/lab/power"
 )
 
 // powerFlags are the flags of power.
@@ -38,7 +39,19 @@ const (
 	fullLoadMost = 4096
 )
 
-func (a *app) powerCommand() *cobra.Command {
+// meter measures the energy that this machine uses.
+type meter struct {
+	sysfs          string // folder that contains power_supply and powercap
+	state          string // file of the full load
+	stdout, stderr io.Writer
+}
+
+func powerCommand() *cobra.Command {
+	m := meter{sysfs: "/sys/class", state: statefile.Path(os.Getenv, fullLoadFile), stdout: os.Stdout, stderr: os.Stderr}
+	return m.command()
+}
+
+func (m *meter) command() *cobra.Command {
 	var f powerFlags
 	c := &cobra.Command{
 		Use:   "power [flags] -- COMMAND [ARGUMENT...]",
@@ -56,24 +69,24 @@ as a percentage of this full load.
 
 With --pcap, power does not run anything. It reads packet captures (pcap or pcapng, one interface each) and prints the
 energy that a phone's radios would have used for them, according to published measurements.`,
-		Example: `  tributary power -- tributary get https://example.com/big.iso
-  sudo tributary power --idle 30s --tail 0s -- curl -O https://example.com/big.iso
-  tributary power --calibrate
-  tributary power --device galaxy-s3 --pcap wifi=wlan0.pcap --pcap lte=wwan0.pcap`,
+		Example: `  tributary-lab power -- tributary get https://example.com/big.iso
+  sudo tributary-lab power --idle 30s --tail 0s -- curl -O https://example.com/big.iso
+  tributary-lab power --calibrate
+  tributary-lab power --device galaxy-s3 --pcap wifi=wlan0.pcap --pcap lte=wwan0.pcap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(f.captures) > 0 && len(args) > 0, f.calibrate && len(args) > 0:
-				return usageError{errors.New("--pcap and --calibrate do not run a command: omit it")}
+				return errors.New("--pcap and --calibrate do not run a command: omit it")
 			case len(f.captures) > 0 && f.calibrate:
-				return usageError{errors.New("--pcap and --calibrate exclude each other: choose one")}
+				return errors.New("--pcap and --calibrate exclude each other: choose one")
 			case len(f.captures) > 0:
-				return a.captured(f)
+				return m.captured(f)
 			case f.calibrate:
-				return a.calibrate(cmd.Context(), f)
+				return m.calibrate(cmd.Context(), f)
 			case len(args) == 0:
-				return usageError{errors.New("missing command: give one after --, or use --pcap or --calibrate")}
+				return errors.New("missing command: give one after --, or use --pcap or --calibrate")
 			}
-			return a.measure(cmd.Context(), f, args)
+			return m.measure(cmd.Context(), f, args)
 		},
 	}
 	c.Flags().DurationVar(&f.idle, "idle", 10*time.Second, "measure the idle machine for this `DURATION` first")
@@ -87,7 +100,7 @@ energy that a phone's radios would have used for them, according to published me
 }
 
 // captured prints the modeled energy of captures.
-func (a *app) captured(f powerFlags) error {
+func (m *meter) captured(f powerFlags) error {
 	all := []power.Capture{}
 	for _, spec := range f.captures {
 		radio, file, ok := strings.Cut(spec, "=")
@@ -95,7 +108,7 @@ func (a *app) captured(f powerFlags) error {
 			radio, file = "wifi", spec
 		}
 		if _, err := energy.FindRadio(f.device + "/" + radio); err != nil {
-			return usageError{err}
+			return err
 		}
 		c, err := power.ReadCapture(file, f.device+"/"+radio)
 		if err != nil {
@@ -104,9 +117,9 @@ func (a *app) captured(f powerFlags) error {
 		all = append(all, c)
 	}
 	if f.json {
-		return printJSON(a.stdout, all)
+		return printJSON(m.stdout, all)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(m.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "RADIO\tPACKETS\tMB UP\tMB DOWN\tSECONDS\tWAKE-UPS\tPROMOTION J\tACTIVE J\tTAIL J\tRADIO J\t")
 	total := 0.0
 	for _, c := range all {
@@ -121,23 +134,19 @@ func (a *app) captured(f powerFlags) error {
 }
 
 // measure runs a command and reports its energy.
-func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
-	source, err := power.Find(a.sysfs)
+func (m *meter) measure(ctx context.Context, f powerFlags, args []string) error {
+	source, err := power.Find(m.sysfs)
 	if err != nil {
 		return err
 	}
 	cmd := func(ctx context.Context) error {
 		c := exec.CommandContext(ctx, args[0], args[1:]...)
-		c.Stdin, c.Stdout, c.Stderr = os.Stdin, a.rawStdout, a.rawStderr
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, m.stdout, m.stderr
 		c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 		c.WaitDelay = 10 * time.Second
 		return c.Run()
 	}
-	var r power.Report
-	err = untilSignaled(ctx, 0, func(os.Signal) {}, func(ctx context.Context) (err error) {
-		r, err = power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle, Tail: f.tail}, cmd)
-		return err
-	})
+	r, err := power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle, Tail: f.tail}, cmd)
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -145,18 +154,15 @@ func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
 	case err != nil && !(errors.As(err, &exit) && exit.ExitCode() > 0):
 		return fmt.Errorf("measure %s: %w", args[0], err)
 	}
-	if err := a.report(r, f); err != nil {
+	if err := m.report(r, f); err != nil {
 		return err
 	}
-	if err != nil {
-		return codedError{fmt.Errorf("%s: %w", args[0], err), exit.ExitCode()}
-	}
-	return nil
+	return err
 }
 
 // report prints the energy that a command used.
-func (a *app) report(r power.Report, f powerFlags) error {
-	load := a.readFullLoad(r.Source)
+func (m *meter) report(r power.Report, f powerFlags) error {
+	load := m.readFullLoad(r.Source)
 	use := func(p power.Part) float64 {
 		if load <= 0 || p.Seconds <= 0 {
 			return 0
@@ -164,13 +170,13 @@ func (a *app) report(r power.Report, f powerFlags) error {
 		return energy.Utilisation(p.Joules, time.Duration(p.Seconds*float64(time.Second)), load)
 	}
 	if f.json {
-		return printJSON(a.stderr, struct {
+		return printJSON(m.stderr, struct {
 			power.Report
 			Utilisation float64 `json:"utilisation,omitempty"`
 		}{r, use(r.Main)})
 	}
-	fmt.Fprintf(a.stderr, "Source, read every second: %s.\nIdle power, subtracted in the NET J column: %.3f W.\n", r.Source, r.IdleWatts)
-	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(m.stderr, "Source, read every second: %s.\nIdle power, subtracted in the NET J column: %.3f W.\n", r.Source, r.IdleWatts)
+	w := tabwriter.NewWriter(m.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PART\tSECONDS\tJOULES\tNET J\tPEAK W\tP90 W\tMEDIAN W\t")
 	for _, p := range []struct {
 		name string
@@ -182,36 +188,31 @@ func (a *app) report(r power.Report, f powerFlags) error {
 		return err
 	}
 	if r.Main.AverageJoules > 0 {
-		fmt.Fprintf(a.stderr, "Energy by the battery's own averages: main %.2f J, tail %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
+		fmt.Fprintf(m.stderr, "Energy by the battery's own averages: main %.2f J, tail %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
 	}
 	if u := use(r.Main); u > 0 {
-		fmt.Fprintf(a.stderr, "The main part used %.0f %% of the full load (%.2f W).\n", 100*u, load)
+		fmt.Fprintf(m.stderr, "The main part used %.0f %% of the full load (%.2f W).\n", 100*u, load)
 	}
 	return nil
 }
 
 // calibrate measures the full load and stores its median.
-func (a *app) calibrate(ctx context.Context, f powerFlags) error {
-	source, err := power.Find(a.sysfs)
+func (m *meter) calibrate(ctx context.Context, f powerFlags) error {
+	source, err := power.Find(m.sysfs)
 	if err != nil {
 		return err
 	}
-	path := statefile.Path(a.getenv, fullLoadFile)
-	if path == "" {
+	if m.state == "" {
 		return errors.New("no folder to store the result in: set HOME or XDG_STATE_HOME")
 	}
-	if err := statefile.Own(path); err != nil {
+	if err := statefile.Own(m.state); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "Reading %s, with every core busy, for %s.\n", source, f.load)
-	var r power.Report
-	err = untilSignaled(ctx, 0, func(os.Signal) {}, func(ctx context.Context) (err error) {
-		r, err = power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle}, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, f.load)
-			defer cancel()
-			return power.FullLoad(ctx)
-		})
-		return err
+	fmt.Fprintf(m.stderr, "Reading %s, with every core busy, for %s.\n", source, f.load)
+	r, err := power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle}, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, f.load)
+		defer cancel()
+		return power.FullLoad(ctx)
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -224,24 +225,24 @@ func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := statefile.Lock(ctx, path)
+	unlock, err := statefile.Lock(ctx, m.state)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := statefile.Replace(path, append(text, '\n')); err != nil {
+	if err := statefile.Replace(m.state, append(text, '\n')); err != nil {
 		return err
 	}
 	if f.json {
-		return printJSON(a.stdout, kept)
+		return printJSON(m.stdout, kept)
 	}
-	_, err = fmt.Fprintf(a.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; stored in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, path)
+	_, err = fmt.Fprintf(m.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; stored in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, m.state)
 	return err
 }
 
 // readFullLoad returns the stored power in watts, 0 if there is none for this source.
-func (a *app) readFullLoad(source string) float64 {
-	text, err := statefile.Read(statefile.Path(a.getenv, fullLoadFile), fullLoadMost)
+func (m *meter) readFullLoad(source string) float64 {
+	text, err := statefile.Read(m.state, fullLoadMost)
 	if err != nil {
 		return 0
 	}

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/power"
+	"github.com/tributary-http/tributary/lab/power"
 )
 
 // sysfs is a folder like /sys/class.
