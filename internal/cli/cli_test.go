@@ -45,7 +45,7 @@ func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logge
 
 func TestServeFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.toml")
-	text := "scheduler = \"naive\"\nlisten = \"127.0.0.1:1111\"\n[link.wlan0]\nmetered = true\n"
+	text := "scheduler = \"single\"\nlisten = \"127.0.0.1:1111\"\n[link.wlan0]\nmetered = true\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

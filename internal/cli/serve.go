@@ -116,7 +116,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
-		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
+		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Schedulers(), ", "))
 	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)
 	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "minimum `LEVEL` of log messages: debug, info, warn, error")
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 )
 
 // minWindow is the smallest reorder window in bytes with which two links can work side by side.
@@ -128,8 +127,8 @@ func (c Config) problems() problems {
 			p.add("spread_programs", `%q is not a program name: want the file name alone, like "steam"`, name)
 		}
 	}
-	if !slices.Contains(literature.Names(), c.Scheduler) {
-		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
+	if !slices.Contains(schedule.Names(), c.Scheduler) {
+		p.add("scheduler", "%q is not one of %s", c.Scheduler, strings.Join(Schedulers(), ", "))
 	}
 	p.oneOf(c.Goal, "goal", schedule.Goals()...)
 	if c.MeteredPerPercent < 1 {

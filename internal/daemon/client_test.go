@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
+
+	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // released waits until no resources of any request are left in a proxy that keeps running.
@@ -372,7 +373,7 @@ func TestDrain(t *testing.T) {
 
 // TestEveryScheduler serves an object over two links with each scheduler of the product.
 func TestEveryScheduler(t *testing.T) {
-	for _, name := range literature.Names() {
+	for _, name := range schedule.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := New(t, Object{Size: 3 * mid})
 			cfg := settings()

@@ -18,6 +18,7 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/front/admin"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/front/crowd"
@@ -87,7 +88,7 @@ func SaveMemory() {
 
 // Run serves until ctx is canceled, then lets running requests end. It notifies systemd (Type=notify-reload). If it cannot listen,
 // the error is a *net.OpError.
-func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
+func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads, scheduler func() schedule.Scheduler) error {
 	SaveMemory()
 	if cfg.AppSocket != "" {
 		return runAppBridge(ctx, cfg, version, log, reloads)
@@ -101,7 +102,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
 		Source: &link.Netlink{Options: transport.Options(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
-		History: transport.HistoryFile(cfg), RelayState: RelayFile(),
+		History: transport.HistoryFile(cfg), RelayState: RelayFile(), Scheduler: scheduler,
 	})
 	if err != nil {
 		return err

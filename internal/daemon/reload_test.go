@@ -63,7 +63,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 		want   string
 	}{
 		{"budget", func(c *config.Config) { disable(c); c.Budget = 1 << 20 }, "budget needs a restart"},
-		{"two keys", func(c *config.Config) { disable(c); c.Listen = "127.0.0.1:1"; c.Scheduler = "naive" }, "listen, scheduler needs a restart"},
+		{"two keys", func(c *config.Config) { disable(c); c.Listen = "127.0.0.1:1"; c.Scheduler = "single" }, "listen, scheduler needs a restart"},
 	} {
 		if err := r.d.reload(r.with(c.change)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

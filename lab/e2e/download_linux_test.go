@@ -17,10 +17,6 @@ func TestSchedulers(t *testing.T) {
 		links     int // number of links that carry the object
 	}{
 		{"alg3", 20_000_000, 2},
-		{"naive", 20_000_000, 2},
-		{"mphttp", 20_000_000, 2},
-		{"dems", 20_000_000, 2},
-		{"fixed", 20_000_000, 2},
 		{"single", 5_000_000, 1},
 	} {
 		t.Run(tt.scheduler, func(t *testing.T) {

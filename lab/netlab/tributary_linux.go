@@ -29,6 +29,7 @@ const (
 // TributaryOptions specify how the program under test is run.
 type TributaryOptions struct {
 	Binary    string   // path of the program
+	Before    []string // its arguments before serve
 	Scheduler string   // "" = the program's default
 	Links     []string // for --link; nil = all of the lab
 	Args      []string // further arguments of serve, after those above
@@ -83,7 +84,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	for _, name := range o.Links { // the links are TUN devices, which are used only if they are named
 		args = append(args, "--link", name)
 	}
-	argv := append(append([]string{binary}, args...), o.Args...)
+	argv := slices.Concat([]string{binary}, o.Before, args, o.Args)
 	if o.UID != 0 {
 		id := strconv.Itoa(o.UID)
 		argv = append([]string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // Score is the score of a scheduler over the scenarios of a class: medians, except for Worst.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // segmentTime is the length of a segment of Evensen's clip; startup is the time from the first segment until playing begins.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // Oracles returns the names of the schedulers that only a simulator can run, since they know the future (Nika 2015 sections 4.1 and

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 func hs() []Link {

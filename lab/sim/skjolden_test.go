@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/health"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // runs is the number of runs of a row of the reproduction, each with different noise (docs/REPRODUCTION.md).

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // The tests in this file check the simulator against the results of the sources (docs/SIMULATOR.md): not the figures, which are for

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// registry lists the schedulers of this package. Package literature has its own registry.
+// registry lists the schedulers of the product. The laboratory has those of the literature.
 var registry = []struct {
 	name string
 	make func() Scheduler
@@ -26,7 +26,7 @@ func New(name string) (Scheduler, error) {
 			return e.make(), nil
 		}
 	}
-	return nil, fmt.Errorf("unknown scheduler %q: use one of %s, or one of docs/SCHEDULERS.md", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("unknown scheduler %q: use one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Names returns the names of the schedulers of this package, sorted.

@@ -15,13 +15,10 @@ func TestDemand(t *testing.T) {
 	var told []int
 	serve := func(o *fakeOrigin) *Engine {
 		told = nil
-		e, err := New(Config{
-			Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
+		e := New(Config{
+			Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: scheduler("alg3"), Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
 			Running: func(n, _ int) { told = append(told, n) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		e.SetLinks([]link.Link{{Name: "a", Path: &worldPath{newWorld(), "a"}}, {Name: "b", Path: &worldPath{newWorld(), "b"}}})
 		return e
 	}

@@ -50,13 +50,13 @@ func (s *suspicions) Observe(e Event) {
 
 // TestDiskStalls: while the disk is behind, nothing is read from the links, which does not count as their silence.
 func TestDiskStalls(t *testing.T) {
-	for _, scheduler := range []string{"alg3", schedule.Default} {
+	for _, name := range []string{"alg3", schedule.Default} {
 		for _, behind := range []time.Duration{0, time.Second, 5 * time.Second} {
-			t.Run(scheduler+", "+behind.String(), func(t *testing.T) {
+			t.Run(name+", "+behind.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var seen suspicions
 					e := newWorldEngine(t, newWorld(), func(c *Config) {
-						c.Observers, c.Scheduler, c.SlowLinks = []Observer{&seen}, scheduler, health.SlowGuarded
+						c.Observers, c.Scheduler, c.SlowLinks = []Observer{&seen}, scheduler(name), health.SlowGuarded
 					})
 					resp, err := e.Get(t.Context(), &Request{Target: Target{Scheme: "http", Host: "o:80", Addr: "o:80", Path: "/"}, Header: http.Header{}})
 					if err != nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/opening"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// Config configures an Engine. Opener and Log are required.
+// Config configures an Engine. Opener, Log and Scheduler are required.
 type Config struct {
 	Opener    Opener
 	Log       *slog.Logger
 	Observers []Observer
 
-	Scheduler   string // name in package literature
-	Budget      int64  // bytes for reordering, all transfers
-	Window      int64  // maximum bytes for reordering, one transfer
-	Threshold   int64  // objects of at most this many bytes are fetched with one request on one link
+	Scheduler   func() schedule.Scheduler // makes that of one transfer; required
+	MostConns   int                       // connections of a transfer over one link; 0 = 1
+	Budget      int64                     // bytes for reordering, all transfers
+	Window      int64                     // maximum bytes for reordering, one transfer
+	Threshold   int64                     // objects of at most this many bytes are fetched with one request on one link
 	WaitForLink time.Duration
 	SlowLinks   health.SlowCheck
 
@@ -78,12 +79,9 @@ type Engine struct {
 }
 
 // New returns an engine without links. Run must be running so that banned links can return.
-func New(cfg Config) (*Engine, error) {
-	if cfg.Opener == nil || cfg.Log == nil {
-		panic("engine: Config without Opener or Log")
-	}
-	if _, err := literature.New(cfg.Scheduler); err != nil {
-		return nil, err
+func New(cfg Config) *Engine {
+	if cfg.Opener == nil || cfg.Log == nil || cfg.Scheduler == nil {
+		panic("engine: Config without Opener, Log or Scheduler")
 	}
 	e := &Engine{
 		cfg: cfg, budget: NewBudget(cfg.Budget-min(ofProcess, cfg.Budget/8), cfg.Window), blocks: &blocks{},
@@ -99,7 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		return cfg.Received(e.fleet.at(i))
 	}}
-	return e, nil
+	return e
 }
 
 // Run manages the links until ctx ends. Afterwards the memory for reordering is freed as soon as no transfer uses it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/byterange"
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/segment"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -92,12 +93,9 @@ func (c *fakeConn) Next() (*RangeResponse, error) {
 
 func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {
 	t.Helper()
-	e, err := New(Config{
-		Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
+	e := New(Config{
+		Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: scheduler("alg3"), Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	e.SetLinks([]link.Link{{Name: "a"}, {Name: "b"}})
 	return e
 }
@@ -195,4 +193,15 @@ func TestNoLink(t *testing.T) {
 		t.Errorf("%v, want ErrNoLink", err)
 	}
 	nothingHeld(t, e)
+}
+
+// scheduler returns what makes the schedulers of a name.
+func scheduler(name string) func() schedule.Scheduler {
+	return func() schedule.Scheduler {
+		s, err := schedule.New(name)
+		if err != nil {
+			panic(err)
+		}
+		return s
+	}
 }

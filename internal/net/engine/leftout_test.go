@@ -73,7 +73,7 @@ func TestOneChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.channel = map[string]time.Time{}
-		e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = "confluence" })
+		e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = scheduler("confluence") })
 		out, took := leaves(e, download(t, e, "one:80"))
 		if want := []LeftOut{{"b", "no_gain"}}; !slices.Equal(out, want) {
 			t.Errorf("leaves out %v, want %v", out, want)
@@ -97,7 +97,7 @@ func TestOneChannelEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				w.channel = map[string]time.Time{}
-				e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = "confluence" })
+				e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = scheduler("confluence") })
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				resp, err := e.Get(ctx, &Request{

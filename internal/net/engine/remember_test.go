@@ -205,7 +205,7 @@ func TestRememberedSplit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &counting{newWorld(), map[string]int64{}}
 				e := newWorldEngine(t, w.world, func(cfg *Config) {
-					cfg.Opener, cfg.Scheduler, cfg.Window, cfg.Threshold = w, schedule.Default, 16*mib, 128<<10
+					cfg.Opener, cfg.Scheduler, cfg.Window, cfg.Threshold = w, scheduler(schedule.Default), 16*mib, 128<<10
 				})
 				e.SetLinks([]link.Link{{Name: "a", Metric: 1, Path: &worldPath{w.world, "a"}}, {Name: "b", Metric: 2, Path: &worldPath{w.world, "b"}}})
 				if r := estimate.NewRecord(estimate.Salt{1}); c.remembered {

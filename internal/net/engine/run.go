@@ -13,7 +13,6 @@ import (
 	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -108,10 +107,6 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
 		sound: transfer.Unknown, sole: -1,
 	}
-	sched, err := literature.New(e.cfg.Scheduler)
-	if err != nil {
-		return nil, err
-	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
 	for i := range links {
@@ -122,7 +117,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
 		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
 	}
 	if req.Deadline != nil {
@@ -131,8 +126,8 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	if req.Background {
 		cfg.Background, cfg.Ahead.End = true, cfg.Ahead.Start
-	} else if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers use one
-		cfg.MostConns = transfer.MostConns
+	} else {
+		cfg.MostConns = e.cfg.MostConns
 	}
 	var all []opening.Link
 	for i := range states {

@@ -462,7 +462,7 @@ func TestSpotCheck(t *testing.T) {
 					w, seen, said := newWorld(), &witness{bytes: map[string]int64{}}, &strings.Builder{}
 					w.lies[addr] = liar
 					e := newWorldEngine(t, w, func(c *Config) {
-						c.Observers, c.Scheduler = []Observer{seen}, "confluence"
+						c.Observers, c.Scheduler = []Observer{seen}, scheduler("confluence")
 						c.Log = slog.New(slog.NewTextHandler(said, nil))
 					})
 					resp, err := e.Get(t.Context(), &Request{

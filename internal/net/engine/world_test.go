@@ -350,16 +350,13 @@ func (w *world) turn(link string, n int) time.Duration {
 func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := Config{
-		Opener: w, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 64 * mib, Window: 4 * mib,
+		Opener: w, Log: slog.New(slog.DiscardHandler), Scheduler: scheduler("alg3"), Budget: 64 * mib, Window: 4 * mib,
 		Threshold: 64 << 10, WaitForLink: time.Minute,
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	e, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := New(cfg)
 	e.SetLinks([]link.Link{{Name: "a", Metric: 1, Path: &worldPath{w, "a"}}, {Name: "b", Metric: 2, Metered: true, Path: &worldPath{w, "b"}}})
 	go e.Run(t.Context())
 	return e

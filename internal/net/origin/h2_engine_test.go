@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -102,13 +103,10 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 	}
 	pool := origin.New(roots)
 	t.Cleanup(pool.Close)
-	e, err := engine.New(engine.Config{
-		Opener: pool, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3",
+	e := engine.New(engine.Config{
+		Opener: pool, Log: slog.New(slog.DiscardHandler), Scheduler: func() schedule.Scheduler { return &schedule.Alg3{} },
 		Budget: 64 << 20, Window: 16 << 20, Threshold: 256 << 10,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	run.Go(func() { e.Run(ctx) })
 	t.Cleanup(stop)

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/segment"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -303,17 +304,15 @@ func TestH2DelayUnderLoad(t *testing.T) {
 // when one link ends before the other. There is one connection per link, in addition
 // to the attempt at one for a reserve, and hardly more bytes arrive than the object has.
 func TestH2TransferIsCut(t *testing.T) {
-	for scheduler, header := range map[string]http.Header{"confluence": {"Accept-Encoding": {"gzip"}}, "mphttp": {}} {
-		t.Run("R125 "+scheduler, func(t *testing.T) {
+	for name, header := range map[string]http.Header{"confluence": {"Accept-Encoding": {"gzip"}}, "alg3": {}} {
+		t.Run("R125 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlowServer(t, map[string]float64{"w0": 5, "w1": 10})
-				e, err := engine.New(engine.Config{
+				scheduler := func() schedule.Scheduler { s, _ := schedule.New(name); return s }
+				e := engine.New(engine.Config{
 					Opener: s.pool.Pool, Log: slog.New(slog.DiscardHandler), Scheduler: scheduler,
 					Budget: 64 << 20, Window: 16 << 20, Threshold: 256 * kB,
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() { defer close(ended); e.Run(ctx) }()

@@ -17,7 +17,9 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/host/statefile"
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/engine"
@@ -56,6 +58,9 @@ type Config struct {
 	// app shows these links only if the user wants them to be used beside others.
 	Paired bool
 	Pays   func() bool
+
+	// Scheduler, if not nil, makes the scheduler of each transfer in place of that of Settings.
+	Scheduler func() schedule.Scheduler
 
 	Observers []engine.Observer
 	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
@@ -145,10 +150,13 @@ func New(c Config) (*Transport, error) {
 	}
 	t.placer.Remembered = func(l link.Link) float64 { return t.engine.Remembered(l) }
 	t.placer.Overdue = func(name string, of []engine.Overdue) { t.engine.Overdue(name, of) }
-	var err error
-	t.engine, err = engine.New(engine.Config{
+	scheduler, connections, err := scheduling(c)
+	if err != nil {
+		return nil, err
+	}
+	t.engine = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
-		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
+		Scheduler: scheduler, MostConns: connections, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
 		Behind: func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
 		Heard:  t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
@@ -161,9 +169,6 @@ func New(c Config) (*Transport, error) {
 			}
 		},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("scheduler: %w", err)
-	}
 	t.passThrough = origin.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
 	t.passThrough.Greetings = t.pool.Greetings
 	t.passThrough.Placer = t.placer
@@ -186,6 +191,22 @@ func New(c Config) (*Transport, error) {
 		t.placer.Relay = t.relayed
 	}
 	return t, nil
+}
+
+// scheduling returns what makes the schedulers, and the number of connections over one link that a transfer may have: one with any but
+// the default scheduler, as in the papers.
+func scheduling(c Config) (scheduler func() schedule.Scheduler, connections int, err error) {
+	if c.Scheduler != nil {
+		return c.Scheduler, 1, nil
+	}
+	name := c.Settings.Scheduler
+	if _, err := schedule.New(name); err != nil {
+		return nil, 0, fmt.Errorf("scheduler: %w", err)
+	}
+	if name == schedule.Default {
+		connections = transfer.MostConns
+	}
+	return func() schedule.Scheduler { s, _ := schedule.New(name); return s }, connections, nil
 }
 
 // Close closes the connections that no request uses. Requests under way continue.

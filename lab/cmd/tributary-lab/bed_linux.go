@@ -375,7 +375,10 @@ func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() err
 	if p.relay {
 		return b.startRelay(ctx, p.splice)
 	}
-	o := netlab.TributaryOptions{Binary: b.options.binary, Scheduler: p.scheduler}
+	o := netlab.TributaryOptions{Binary: b.options.binary}
+	if err := withScheduler(&o, p.scheduler); err != nil {
+		return 0, nil, err
+	}
 	if p.config != "" {
 		path := filepath.Join(b.lab.Dir, "contender.toml")
 		if err := os.WriteFile(path, []byte(p.config), 0o600); err != nil {
@@ -383,8 +386,7 @@ func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() err
 		}
 		o.Args = []string{"--config", path}
 	}
-	switch {
-	case p.lanes:
+	if p.lanes {
 		o.Args = append(o.Args, "--config", b.lanes.config, "--log-level", "debug")
 	}
 	t, err := b.lab.StartTributary(ctx, o)

@@ -154,7 +154,10 @@ func playOnce(
 			return r, err
 		}
 	}
-	options := netlab.TributaryOptions{Binary: o.binary, Scheduler: o.scheduler}
+	options := netlab.TributaryOptions{Binary: o.binary}
+	if err := withScheduler(&options, o.scheduler); err != nil {
+		return r, err
+	}
 	if o.verbose {
 		options.Args = []string{"--log-level", "debug"}
 	}

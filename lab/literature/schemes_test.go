@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // The vectors: [D] printed in the document that the package comment names, [C] computed from its formulas.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // The links of the example of Skjolden 2019 section 4.3.5 (see formula_test.go of package schedule).

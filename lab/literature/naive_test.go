@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 	"github.com/tributary-http/tributary/internal/core/segment"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // TestNaive checks that size_x = P/n, once (Skjolden 2019 section 4.3.2).

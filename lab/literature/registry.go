@@ -1,7 +1,9 @@
 package literature
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
@@ -29,14 +31,18 @@ var registry = []struct {
 	{"static", func() schedule.Scheduler { return &Subsegments{} }},
 }
 
-// New returns a new scheduler for one transfer, of this package or of package schedule.
+// New returns a new scheduler for one transfer, of this package or of the product.
 func New(name string) (schedule.Scheduler, error) {
 	for _, e := range registry {
 		if e.name == name {
 			return e.make(), nil
 		}
 	}
-	return schedule.New(name)
+	s, err := schedule.New(name)
+	if err != nil {
+		return nil, fmt.Errorf("unknown scheduler %q: use one of %s", name, strings.Join(Names(), ", "))
+	}
+	return s, nil
 }
 
 // Names returns the names that New knows, sorted.

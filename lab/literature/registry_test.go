@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/schedule"
-	"github.com/tributary-http/tributary/internal/core/schedule/literature"
 	"github.com/tributary-http/tributary/internal/core/schedule/scheduletest"
+	"github.com/tributary-http/tributary/lab/literature"
 )
 
 // ours returns the names of this package's schedulers.
