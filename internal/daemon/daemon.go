@@ -20,8 +20,8 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/front/admin"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/control"
-	"github.com/tributary-http/tributary/internal/front/crowd"
 	"github.com/tributary-http/tributary/internal/front/gateway"
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/front/metrics"
@@ -60,7 +60,7 @@ type Daemon struct {
 	own      listeners
 	sockets  sockets // listeners that systemd opened
 	programs peer.Programs
-	owner    crowd.Owner     // returns the user of a connection; nil = users are not distinguished
+	owner    admission.Owner // returns the user of a connection; nil = users are not distinguished
 	private  *PrivateOptions // nil = the proxy is a service
 
 	redirected *redirection
@@ -224,14 +224,14 @@ func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 func owner(local, remote netip.AddrPort) (uint32, error) {
 	uid, err := peer.Owner(local, remote)
 	if errors.Is(err, peer.ErrUnknown) {
-		err = fmt.Errorf("%w: %w", crowd.ErrUnknown, err)
+		err = fmt.Errorf("%w: %w", admission.ErrUnknown, err)
 	}
 	return uid, err
 }
 
 // mayWatch reports whether the requesting user may see the live page. Only the user who runs the proxy and root may.
 func mayWatch(r *http.Request) bool {
-	u := crowd.UserFrom(r.Context())
+	u := admission.UserFrom(r.Context())
 	return u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
 }
 
@@ -310,7 +310,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.live.Run(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
 		pages := admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, ln.Addr())
 		back := shortServer(pages)
-		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())}}
+		visitors := admission.Control{Limits: admission.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())}}
 		visitors.Guard(back, d.owner, nil)
 		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)

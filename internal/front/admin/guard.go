@@ -3,7 +3,7 @@ package admin
 import (
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 )
 
 // guard rejects requests that a page of another site could send here: those whose Host is not one of this machine's own names
@@ -11,7 +11,7 @@ import (
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if !crowd.OwnName(r) {
+		if !admission.OwnName(r) {
 			http.Error(w, "the Host field does not name this server: open the page by its own address", http.StatusForbidden)
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/inbound"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -30,7 +30,7 @@ const (
 )
 
 // limits suit programs that download and open a few connections each.
-var limits = crowd.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Doorstep: 16}
+var limits = admission.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Refused: 16}
 
 // Config configures a Gateway. Transport, Hosts and Log must not be nil.
 type Config struct {
@@ -39,7 +39,7 @@ type Config struct {
 	Log       *slog.Logger
 
 	// Owner returns the user ID of a client from the two ends of its connection; nil = users are not distinguished.
-	Owner crowd.Owner
+	Owner admission.Owner
 	// Users are the IDs of the users who may use the gateway; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
 }
@@ -117,13 +117,13 @@ func NewServer(g *Gateway) *inbound.Server {
 		Protocols:         new(http.Protocols),
 	}
 	s.Protocols.SetHTTP1(true)
-	clients := &crowd.Crowd{Limits: limits, Named: append([]uint32{0, uint32(os.Getuid())}, g.Users...)}
+	clients := &admission.Control{Limits: limits, Named: append([]uint32{0, uint32(os.Getuid())}, g.Users...)}
 	clients.Guard(s, g.Owner, g.welcome)
 	return inbound.NewServer(s)
 }
 
 // welcome reports whether a user may use the gateway. Loopback does not authenticate users (R185).
-func (g *Gateway) welcome(u crowd.User) bool {
+func (g *Gateway) welcome(u admission.User) bool {
 	return g.Owner == nil || g.Users == nil || u.Known() && slices.Contains(g.Users, uint32(u.UID))
 }
 
@@ -145,16 +145,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit refuses clients that may not use the gateway, browsers, and requests that are not downloads.
 func (x *exchange) admit() *failure {
-	switch place, welcome := crowd.PlaceOf(x.r.Context()); {
+	switch place, welcome := admission.PlaceOf(x.r.Context()); {
 	case !welcome:
 		return forbidden("This gateway serves only the user who started it, and root. To allow others, set " +
 			`allow_users = ["NAME"] in the configuration, or ["all"] for every user of this machine.`)
-	case place != crowd.Inside:
+	case place != admission.Admitted:
 		return &failure{
 			http.StatusServiceUnavailable, "connection_limit_reached",
 			"Too many connections to the gateway are open. Try again later.",
 		}
-	case !crowd.OwnName(x.r):
+	case !admission.OwnName(x.r):
 		return forbidden("The Host field does not name this gateway. Use http://127.0.0.1 with its port.")
 	case fromBrowser(x.r.Header):
 		return forbidden("This gateway is for programs that download. It does not serve browsers.")

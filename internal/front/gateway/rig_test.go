@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -79,7 +79,7 @@ func serve(t *testing.T, by http.RoundTripper, hosts ...string) string {
 	return serveUsers(t, by, nil, nil, hosts...)
 }
 
-func serveUsers(t *testing.T, by http.RoundTripper, owner crowd.Owner, users []uint32, hosts ...string) string {
+func serveUsers(t *testing.T, by http.RoundTripper, owner admission.Owner, users []uint32, hosts ...string) string {
 	t.Helper()
 	h, err := NewHosts(hosts, "")
 	if err != nil {

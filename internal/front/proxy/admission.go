@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -30,8 +30,8 @@ const (
 	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user and users
 	// allowed by name.
 	reservedClients = 512
-	// doorstep limits the connections that get only 403 or 503.
-	doorstep = 16
+	// refusedClients limits the connections that get only 403 or 503.
+	refusedClients = 16
 	// maxTunnels limits the tunnels of one user: each browser opens up to 32 to a proxy.
 	maxTunnels = 128
 	// allTunnels limits the tunnels of all users together; named users may exceed it.
@@ -51,10 +51,10 @@ type client struct {
 	clear         string           // destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
 	visit         *intercept.Visit // of its tunnel that was opened; nil = none
 	opened        string           // destination ("host:port") of its tunnel that was opened; "" = none
-	user          crowd.User
+	user          admission.User
 	allowed       bool
 	untold        bool // its user could not be determined this time
-	place         crowd.Place
+	place         admission.Place
 	app           func() int64 // see Config.App; it asks once
 	consent       transport.Consent
 	asks          atomic.Bool // some of its requests or tunnels depend on consent
@@ -87,12 +87,12 @@ type clientKey struct{}
 
 // accept is the server's ConnContext. A connection without a place is closed; the server finds out at its first read.
 func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
-	crowd.BoundUnsent(nc, crowd.Unsent)
+	admission.BoundUnsent(nc, admission.Unsent)
 	c, known := p.clients.Load(nc)
 	if !known {
 		c = p.enter(nc, netip.AddrPort{})
 	}
-	if c.(*client).place == crowd.Out {
+	if c.(*client).place == admission.Dropped {
 		_ = nc.Close()
 	}
 	return context.WithValue(ctx, clientKey{}, c)
@@ -112,10 +112,10 @@ func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
 	case http.StateClosed, http.StateHijacked:
 		p.leave(nc)
 	case http.StateActive:
-		p.crowd.Spoke(nc)
+		p.admission.Spoke(nc)
 	case http.StateIdle:
-		if c, ok := p.clients.Load(nc); ok && c.(*client).place == crowd.Inside {
-			p.crowd.Paused(c.(*client).user, nc)
+		if c, ok := p.clients.Load(nc); ok && c.(*client).place == admission.Admitted {
+			p.admission.Paused(c.(*client).user, nc)
 		}
 	case http.StateNew: // it has entered
 	}
@@ -156,7 +156,7 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 	}
 	p.identify(c)
 	c.app = sync.OnceValue(func() int64 { return p.App(c.local, c.remote) })
-	if c.place = p.crowd.Enter(c.user, c.allowed, nc); c.place != crowd.Out {
+	if c.place = p.admission.Enter(c.user, c.allowed, nc); c.place != admission.Dropped {
 		p.clients.Store(nc, c)
 	}
 	return c
@@ -176,7 +176,7 @@ func (p *Proxy) leave(nc net.Conn) {
 			c.visit.Ended()
 			p.opened.visits.Done()
 		}
-		p.crowd.Leave(c.user, c.place, nc)
+		p.admission.Leave(c.user, c.place, nc)
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *client) refusal() *failure {
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +
 			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
-	case c.place != crowd.Inside:
+	case c.place != admission.Admitted:
 		return full("Too many connections to the proxy are open. Try again later.")
 	}
 	return nil
@@ -240,14 +240,14 @@ func full(text string) *failure {
 func (p *Proxy) identify(c *client) {
 	redirected := c.to.IsValid() // a client on this machine, chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
-		c.user, c.allowed = crowd.User{UID: -1, Addr: addr}, true
+		c.user, c.allowed = admission.User{UID: -1, Addr: addr}, true
 		return
 	}
 	var err error
-	c.user, err = crowd.Local(c.local, c.remote, p.Owner)
+	c.user, err = admission.Local(c.local, c.remote, p.Owner)
 	c.allowed = redirected || p.Owner == nil || p.Users == nil || c.user.Known() && slices.Contains(p.Users, uint32(c.user.UID))
 	if !c.allowed {
-		c.untold = err != nil && !errors.Is(err, crowd.ErrUnknown)
+		c.untold = err != nil && !errors.Is(err, admission.ErrUnknown)
 		p.Log.Debug("client refused", "uid", c.user.UID, "error", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/proxy"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -45,7 +45,7 @@ func TestUsers(t *testing.T) {
 		{"the user who started it", 1000, nil, true, "200"},
 		{"root", 0, nil, true, "200"},
 		{"another user", 1001, nil, false, "403"},
-		{"nobody is there", 0, fmt.Errorf("asked: %w", crowd.ErrUnknown), false, "403"},
+		{"nobody is there", 0, fmt.Errorf("asked: %w", admission.ErrUnknown), false, "403"},
 		{"cannot tell now", 0, syscall.EMFILE, false, "503"},
 	} {
 		t.Run("R185 "+tt.name, func(t *testing.T) {

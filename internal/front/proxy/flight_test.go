@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 )
 
 const getRequest = "GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n"
@@ -152,4 +152,4 @@ func TestFlight(t *testing.T) {
 	}
 }
 
-var client0 = client{user: crowd.Unknown}
+var client0 = client{user: admission.Unknown}

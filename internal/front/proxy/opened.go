@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 	"github.com/tributary-http/tributary/internal/front/inbound"
 	"github.com/tributary-http/tributary/internal/front/intercept"
@@ -172,7 +172,7 @@ func firstRequest(c *tls.Conn) (net.Conn, bool) {
 func (p *Proxy) serveOpened(conn net.Conn, addr string, visit *intercept.Visit) {
 	c := p.enter(conn, netip.AddrPort{})
 	c.opened, c.visit = addr, visit
-	if c.place == crowd.Out { // the client may be gone already, so that its user is unknown
+	if c.place == admission.Dropped { // the client may be gone already, so that its user is unknown
 		_ = conn.Close()
 		visit.Ended()
 		return

@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 )
 
 func TestTunnelPorts(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTunnelPorts(t *testing.T) {
 		r.RequestURI = "o.test:" + tt.port
 		at := &net.TCPAddr{IP: net.ParseIP(tt.local), Port: 8080}
 		w := httptest.NewRecorder()
-		ctx := context.WithValue(r.Context(), clientKey{}, &client{local: at.AddrPort(), allowed: true, place: crowd.Inside})
+		ctx := context.WithValue(r.Context(), clientKey{}, &client{local: at.AddrPort(), allowed: true, place: admission.Admitted})
 		p.ServeHTTP(w, r.WithContext(ctx))
 		if w.Code != tt.status {
 			t.Errorf("R139 port %s over %s: %d, want %d", tt.port, tt.local, w.Code, tt.status)

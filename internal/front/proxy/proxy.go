@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -44,7 +44,7 @@ type Config struct {
 
 	// Owner returns the user ID of a client on this machine by the two ends of its connection; nil = users are not
 	// distinguished.
-	Owner crowd.Owner
+	Owner admission.Owner
 	// Users are the IDs of the users who may use the proxy; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
 	// Meters, if not nil, reports whether a client may use metered links. whose returns the result of App for its connection, and
@@ -81,7 +81,7 @@ type Config struct {
 // Proxy answers clients. It is an http.Handler for NewServer; behind a ServeMux, which cleans paths, it would not work.
 type Proxy struct {
 	Config
-	crowd     crowd.Crowd
+	admission admission.Control
 	clients   sync.Map     // net.Conn -> *client: the connections that have a place
 	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
@@ -103,7 +103,7 @@ func New(c Config) *Proxy {
 	named := append([]uint32{0, uint32(os.Getuid())}, c.Users...)
 	p := &Proxy{
 		Config: c, tunnels: newTunnels(named),
-		crowd: crowd.Crowd{Limits: crowd.Limits{Each: maxClients, Sure: sureClients, All: allClients, Reserve: reservedClients, Doorstep: doorstep}, Named: named},
+		admission: admission.Control{Limits: admission.Limits{Each: maxClients, Sure: sureClients, All: allClients, Reserve: reservedClients, Refused: refusedClients}, Named: named},
 	}
 	p.buffers.New = func() any {
 		b := make([]byte, copyBuffer)

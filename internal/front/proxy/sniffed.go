@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -41,7 +41,7 @@ func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr
 func (p *Proxy) serveClear(conn net.Conn, addr string) {
 	c := p.enter(conn, netip.AddrPort{})
 	c.clear = addr
-	if c.place == crowd.Out {
+	if c.place == admission.Dropped {
 		_ = conn.Close()
 	} else if !p.opened.requests.give(conn) {
 		p.leave(conn)

@@ -15,7 +15,7 @@ import (
 	"github.com/things-go/go-socks5/statute"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -51,7 +51,7 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 	defer conns.Wait()
 	return s.p.acceptAll(s.ctx, ln, func(c *net.TCPConn) {
 		of := s.p.enter(c, netip.AddrPort{})
-		if of.place == crowd.Out {
+		if of.place == admission.Dropped {
 			s.p.leave(c)
 			cutoff.Reset(c)
 			return
@@ -75,7 +75,7 @@ func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 	_ = c.SetDeadline(time.Now().Add(headerTime))
 	hangUp := context.AfterFunc(s.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	addr, f := s.greet(c, of)
-	s.p.crowd.Spoke(c)
+	s.p.admission.Spoke(c)
 	var tun *tunnel
 	if addr != "" && f == nil && s.p.sniffs() {
 		s.unproven(c, addr, of, hangUp)

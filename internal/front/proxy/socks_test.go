@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/proxy"
 )
 
@@ -139,7 +139,7 @@ func TestSOCKSRefuses(t *testing.T) {
 	t.Run("R185 a user that cannot be told", func(t *testing.T) {
 		g, _ := socks(t, func(c *proxy.Config) {
 			c.Users = []uint32{1}
-			c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 0, crowd.ErrUnknown }
+			c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 0, admission.ErrUnknown }
 		})
 		ask(g, socksRequest(1, "o.example", 443)).refusedWith(2)
 	})

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 	"github.com/tributary-http/tributary/internal/front/inbound"
 	"github.com/tributary-http/tributary/internal/net/transport"
@@ -70,7 +70,7 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 			_ = c.Close()
 			return
 		}
-		if of := t.p.enter(c, to); of.place != crowd.Inside {
+		if of := t.p.enter(c, to); of.place != admission.Admitted {
 			t.p.leave(c)
 			cutoff.Reset(c)
 		} else {
@@ -92,7 +92,7 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	case isTLS:
 		name = serverName(c, speakTime)
 	}
-	t.p.crowd.Spoke(c)
+	t.p.admission.Spoke(c)
 	tun, ok := t.dial(of, name, v != isTLS)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {

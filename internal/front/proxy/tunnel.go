@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 )
 
@@ -120,7 +120,7 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 		_, err := io.CopyBuffer(counter{dst, &t.bytes}, onlyReader{src}, *buf)
 		return err
 	}
-	crowd.BoundUnsent(to, 0) // reaching the bound costs a wake-up each time: a fifth of the rate on loopback
+	admission.BoundUnsent(to, 0) // reaching the bound costs a wake-up each time: a fifth of the rate on loopback
 	for {
 		n, err := to.ReadFrom(from)
 		t.bytes.Add(n)
@@ -172,14 +172,14 @@ type onlyReader struct{ io.Reader }
 type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
-	of      map[crowd.User]int // number of each user
-	named   []uint32           // users whom allTunnels does not limit
+	of      map[admission.User]int // number of each user
+	named   []uint32               // users whom allTunnels does not limit
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
 }
 
 func newTunnels(named []uint32) *tunnels {
-	return &tunnels{named: named, open: map[*tunnel]struct{}{}, of: map[crowd.User]int{}}
+	return &tunnels{named: named, open: map[*tunnel]struct{}{}, of: map[admission.User]int{}}
 }
 
 // add registers a tunnel to origin, unless no more are accepted.
@@ -198,17 +198,17 @@ func (ts *tunnels) add(origin io.ReadWriteCloser, link string, by *client) (*tun
 }
 
 // room returns why a user may not have one more tunnel, nil if it may. It is called before anything is dialed for the tunnel.
-func (ts *tunnels) room(u crowd.User) *failure {
+func (ts *tunnels) room(u admission.User) *failure {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.refusal(u)
 }
 
-func (ts *tunnels) refusal(u crowd.User) *failure {
+func (ts *tunnels) refusal(u admission.User) *failure {
 	switch {
 	case ts.closing:
 		return full("Tributary is shutting down. Try again later.")
-	case u != crowd.Unknown && ts.of[u] >= maxTunnels, ts.of[u] >= maxUnknownTunnels:
+	case u != admission.Unknown && ts.of[u] >= maxTunnels, ts.of[u] >= maxUnknownTunnels:
 		return full("This user has too many tunnels open. Close some and try again.")
 	case len(ts.open) >= allTunnels && !(u.Known() && slices.Contains(ts.named, uint32(u.UID))):
 		return full("Too many tunnels are open. Try again later.")

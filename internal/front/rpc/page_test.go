@@ -11,11 +11,11 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 )
 
 // paged starts a Server with a live page, and returns a caller for the page's own address.
-func paged(t *testing.T, owner crowd.Owner) (s *server, page *server, origin string) {
+func paged(t *testing.T, owner admission.Owner) (s *server, page *server, origin string) {
 	t.Helper()
 	s = start(t, func(c *Config) { c.Owner = owner })
 	l, err := ListenPage()

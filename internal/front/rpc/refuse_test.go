@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 )
 
 const (
@@ -195,9 +195,9 @@ func TestToken(t *testing.T) {
 
 // TestOtherUsers: connections of other users are refused, and so are those whose user is unknown.
 func TestOtherUsers(t *testing.T) {
-	for name, owner := range map[string]crowd.Owner{
+	for name, owner := range map[string]admission.Owner{
 		"another": func(netip.AddrPort, netip.AddrPort) (uint32, error) { return uint32(os.Getuid()) + 1, nil },
-		"unknown": func(netip.AddrPort, netip.AddrPort) (uint32, error) { return 0, crowd.ErrUnknown },
+		"unknown": func(netip.AddrPort, netip.AddrPort) (uint32, error) { return 0, admission.ErrUnknown },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(c *Config) { c.Owner = owner })

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/crowd"
+	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/queue"
 )
 
@@ -44,7 +44,7 @@ type Config struct {
 
 	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs Tributary are let
 	// in.
-	Owner crowd.Owner
+	Owner admission.Owner
 	// Pairings are the extensions that the user has paired; the zero value has none and does not accept new ones.
 	Pairings Pairings
 	// Origins are the pages that may call in addition to extensions: "https://example.com", or "null" for pages in files.
@@ -82,10 +82,10 @@ func (s *Server) guarded(h http.Handler) *http.Server {
 		Protocols:      new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
-	visitors := &crowd.Crowd{
-		Limits: crowd.Limits{Each: 64, Sure: 16, All: 128, Doorstep: 8}, Named: []uint32{0, uint32(os.Getuid())},
+	visitors := &admission.Control{
+		Limits: admission.Limits{Each: 64, Sure: 16, All: 128, Refused: 8}, Named: []uint32{0, uint32(os.Getuid())},
 	}
-	visitors.Guard(server, s.Owner, func(u crowd.User) bool {
+	visitors.Guard(server, s.Owner, func(u admission.User) bool {
 		return s.Owner == nil || u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
 	})
 	return server
@@ -110,14 +110,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Vary", "Origin")
 	origin := r.Header.Get("Origin")
-	switch place, welcome := crowd.PlaceOf(r.Context()); {
+	switch place, welcome := admission.PlaceOf(r.Context()); {
 	case !welcome:
 		http.Error(w, "This port serves only root and the user who runs Tributary.", http.StatusForbidden)
 		return
-	case place != crowd.Inside:
+	case place != admission.Admitted:
 		http.Error(w, "Too many connections are open.", http.StatusServiceUnavailable)
 		return
-	case !crowd.OwnName(r):
+	case !admission.OwnName(r):
 		http.Error(w, "The Host field does not name this server.", http.StatusForbidden)
 		return
 	case !s.admits(r.Header):

@@ -1,4 +1,4 @@
-package crowd
+package admission
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestUnsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer near.Close()
-	c := &Crowd{Limits: Limits{Each: 1, All: 1}}
+	c := &Control{Limits: Limits{Each: 1, All: 1}}
 	s := &http.Server{}
 	c.Guard(s, nil, nil)
 	s.ConnContext(context.Background(), near)

@@ -1,4 +1,4 @@
-package crowd
+package admission
 
 import (
 	"context"
@@ -72,14 +72,14 @@ func UserFrom(ctx context.Context) User {
 const Unsent = 128 << 10
 
 // Guard makes a server, which has its handler but must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
-// returns false are not let in. If there is a doorstep, a handler calls PlaceOf to find out who is there.
-func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
+// returns false are not let in. If refused clients have places, a handler calls PlaceOf to find out who is there.
+func (c *Control) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
 		BoundUnsent(nc, Unsent)
 		g := guarded{user: UserOf(nc, owner)}
 		g.welcome = welcome == nil || welcome(g.user)
-		if g.place = c.Enter(g.user, g.welcome, nc); g.place == Out {
+		if g.place = c.Enter(g.user, g.welcome, nc); g.place == Dropped {
 			_ = nc.Close() // the server notices at its first read
 		} else {
 			inside.Store(nc, g)
@@ -92,7 +92,7 @@ func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 			c.Spoke(nc)
 			return
 		case http.StateIdle:
-			if v, ok := inside.Load(nc); ok && v.(guarded).place == Inside {
+			if v, ok := inside.Load(nc); ok && v.(guarded).place == Admitted {
 				c.Paused(v.(guarded).user, nc)
 			}
 			return

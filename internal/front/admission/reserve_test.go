@@ -1,4 +1,4 @@
-package crowd
+package admission
 
 import (
 	"slices"
@@ -8,11 +8,11 @@ import (
 // TestReserve: a large number of users connect, since user IDs are cheap where a user has subordinate ones.
 func TestReserve(t *testing.T) {
 	t.Run("R190 many users", func(t *testing.T) {
-		c := &Crowd{Limits: Limits{Each: 8, Sure: 4, All: 16, Reserve: 8}, Named: []uint32{0, 1000}}
+		c := &Control{Limits: Limits{Each: 8, Sure: 4, All: 16, Reserve: 8}, Named: []uint32{0, 1000}}
 		inside := 0
 		for uid := range int64(200) {
 			for range 8 {
-				if c.Enter(User{UID: 100000 + uid}, true, &fake{}) == Inside {
+				if c.Enter(User{UID: 100000 + uid}, true, &fake{}) == Admitted {
 					inside++
 				}
 			}
@@ -26,38 +26,38 @@ func TestReserve(t *testing.T) {
 			for range 5 {
 				places = append(places, c.Enter(u, true, &fake{}))
 			}
-			if !slices.Equal(places, []Place{Inside, Inside, Inside, Inside, Out}) {
+			if !slices.Equal(places, []Place{Admitted, Admitted, Admitted, Admitted, Dropped}) {
 				t.Errorf("user %d gets %v", uid, places)
 			}
-			c.Leave(u, Inside, nil)
+			c.Leave(u, Admitted, nil)
 		}
 		for range 9 { // those beyond All leave first
-			c.Leave(User{UID: 100000}, Inside, nil)
+			c.Leave(User{UID: 100000}, Admitted, nil)
 		}
 	})
 	t.Run("R190 silent connections of those who are not told apart make room", func(t *testing.T) {
-		c := &Crowd{Limits: Limits{Each: 3, All: 3, Doorstep: 1}}
+		c := &Control{Limits: Limits{Each: 3, All: 3, Refused: 1}}
 		conns := []*fake{{}, {}, {}, {}, {}, {}}
 		for _, f := range conns[:3] {
-			if c.Enter(Unknown, true, f) != Inside {
+			if c.Enter(Unknown, true, f) != Admitted {
 				t.Fatal("no place")
 			}
 		}
 		c.Spoke(conns[0])
-		if c.Enter(Unknown, true, conns[3]) != Inside || conns[0].closed || !conns[1].closed || conns[2].closed {
+		if c.Enter(Unknown, true, conns[3]) != Admitted || conns[0].closed || !conns[1].closed || conns[2].closed {
 			t.Error("the newcomer does not get the place of the oldest silent connection")
 		}
-		c.Leave(Unknown, Inside, conns[1]) // the server notices
+		c.Leave(Unknown, Admitted, conns[1]) // the server notices
 		if c.all != 3 || c.of[Unknown] != 3 {
 			t.Errorf("%d places, %v", c.all, c.of)
 		}
 		c.Spoke(conns[2])
 		c.Spoke(conns[3])
-		if c.Enter(Unknown, true, conns[4]) != Doorstep {
+		if c.Enter(Unknown, true, conns[4]) != Refused {
 			t.Error("who speaks makes room")
 		}
 		for _, f := range []*fake{conns[0], conns[2], conns[3]} {
-			c.Leave(Unknown, Inside, f)
+			c.Leave(Unknown, Admitted, f)
 		}
 		if c.all != 0 || len(c.of) != 0 || len(c.silent) != 0 {
 			t.Errorf("%d places, %v, %d silent", c.all, c.of, len(c.silent))
@@ -66,7 +66,7 @@ func TestReserve(t *testing.T) {
 		for range 3 {
 			c.Enter(alice, true, conns[5])
 		}
-		if c.Enter(Unknown, true, &fake{}) != Doorstep || conns[5].closed {
+		if c.Enter(Unknown, true, &fake{}) != Refused || conns[5].closed {
 			t.Error("a user who is known makes room")
 		}
 	})

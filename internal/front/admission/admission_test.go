@@ -1,4 +1,4 @@
-package crowd
+package admission
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func TestCrowd(t *testing.T) {
 func testPlaces(t *testing.T) {
 	alice, bob, carol := User{UID: 1}, User{UID: 2}, User{UID: 3}
 	far := User{UID: -1, Addr: netip.MustParseAddr("192.0.2.1")}
-	c := &Crowd{Limits: Limits{Each: 5, Sure: 2, All: 8, Reserve: 2, Doorstep: 2}}
+	c := &Control{Limits: Limits{Each: 5, Sure: 2, All: 8, Reserve: 2, Refused: 2}}
 	var inside []func()
 	enter := func(u User, welcome bool, want Place) *fake {
 		t.Helper()
@@ -34,51 +34,51 @@ func testPlaces(t *testing.T) {
 		if got != want {
 			t.Fatalf("R190 %+v gets place %d, want %d", u, got, want)
 		}
-		if got == Inside {
+		if got == Admitted {
 			inside = append(inside, func() { c.Leave(u, got, f) })
 		}
 		return f
 	}
 	for range 5 {
-		enter(alice, true, Inside)
+		enter(alice, true, Admitted)
 	}
-	first := enter(alice, true, Doorstep) // the sixth connection of one user
+	first := enter(alice, true, Refused) // the sixth connection of one user
 	for range 3 {
-		enter(bob, true, Inside)
+		enter(bob, true, Admitted)
 	}
-	second := enter(bob, true, Doorstep) // the ninth connection of all
+	second := enter(bob, true, Refused) // the ninth connection of all
 	if first.closed || second.closed {
-		t.Error("there was room for both on the doorstep")
+		t.Error("there was room for both")
 	}
-	enter(carol, true, Inside) // has two sure places
-	enter(carol, true, Inside)
-	enter(carol, true, Doorstep)
+	enter(carol, true, Admitted) // has two sure places
+	enter(carol, true, Admitted)
+	enter(carol, true, Refused)
 	if !first.closed || second.closed {
 		t.Errorf("who stood there longest makes room: %v, %v", first.closed, second.closed)
 	}
-	enter(far, true, Doorstep)     // on another machine, without sure places
-	enter(Unknown, true, Doorstep) // not a single user
-	enter(alice, false, Doorstep)  // not welcome
+	enter(far, true, Refused)     // on another machine, without sure places
+	enter(Unknown, true, Refused) // not a single user
+	enter(alice, false, Refused)  // not welcome
 	for _, leave := range inside {
 		leave()
 	}
 	inside = nil
 	for range 5 {
-		enter(far, true, Inside)
+		enter(far, true, Admitted)
 	}
 	if len(c.of) != 1 || c.all != 5 {
 		t.Errorf("%d users with %d connections", len(c.of), c.all)
 	}
-	none := &Crowd{Limits: Limits{Each: 1, All: 1}}
-	if none.Enter(alice, false, &fake{}) != Out || none.Enter(alice, true, &fake{}) != Inside || none.Enter(alice, true, &fake{}) != Out {
-		t.Error("without a doorstep")
+	none := &Control{Limits: Limits{Each: 1, All: 1}}
+	if none.Enter(alice, false, &fake{}) != Dropped || none.Enter(alice, true, &fake{}) != Admitted || none.Enter(alice, true, &fake{}) != Dropped {
+		t.Error("without places for refused clients")
 	}
 	stayed := &fake{}
-	d := &Crowd{Limits: Limits{Doorstep: 1}}
+	d := &Control{Limits: Limits{Refused: 1}}
 	d.Leave(alice, d.Enter(alice, false, stayed), stayed)
 	d.Enter(bob, false, &fake{})
 	if stayed.closed {
-		t.Error("one that has left the doorstep makes room")
+		t.Error("one that has left makes room")
 	}
 }
 
@@ -89,7 +89,7 @@ func testGuard(t *testing.T) {
 		}
 		return uint32(remote.Port()), nil
 	}
-	c := &Crowd{Limits: Limits{Each: 2, Sure: 1, All: 2, Reserve: 1}}
+	c := &Control{Limits: Limits{Each: 2, Sure: 1, All: 2, Reserve: 1}}
 	s := &http.Server{}
 	c.Guard(s, owner, nil)
 	open := func(remote string) *addressed {
@@ -115,16 +115,16 @@ func testGuard(t *testing.T) {
 	}
 }
 
-// A client that is not welcome, or has too many connections, is put on the doorstep.
+// A client that is not welcome, or has too many connections, is refused.
 func TestGuardDoorstep(t *testing.T) {
-	c := &Crowd{Limits: Limits{Each: 1, All: 9, Doorstep: 2}}
+	c := &Control{Limits: Limits{Each: 1, All: 9, Refused: 2}}
 	s := &http.Server{}
 	c.Guard(s, func(_, remote netip.AddrPort) (uint32, error) { return uint32(remote.Port()), nil }, func(u User) bool { return u.UID == 11 })
 	for _, want := range []struct {
 		remote  string
 		place   Place
 		welcome bool
-	}{{"127.0.0.1:11", Inside, true}, {"127.0.0.1:11", Doorstep, true}, {"127.0.0.1:13", Doorstep, false}} {
+	}{{"127.0.0.1:11", Admitted, true}, {"127.0.0.1:11", Refused, true}, {"127.0.0.1:13", Refused, false}} {
 		nc := &addressed{remote: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(want.remote))}
 		if place, welcome := PlaceOf(s.ConnContext(context.Background(), nc)); place != want.place || welcome != want.welcome {
 			t.Errorf("%+v: %v, %v", want, place, welcome)
@@ -132,12 +132,12 @@ func TestGuardDoorstep(t *testing.T) {
 		defer func() {
 			s.ConnState(nc, http.StateIdle)
 			s.ConnState(nc, http.StateClosed)
-			if len(c.doorstep)+c.all > 2 {
+			if len(c.refused)+c.all > 2 {
 				t.Errorf("%s has not left", want.remote)
 			}
 		}()
 	}
-	if place, welcome := PlaceOf(context.Background()); place != Out || welcome {
+	if place, welcome := PlaceOf(context.Background()); place != Dropped || welcome {
 		t.Errorf("no connection: %v, %v", place, welcome)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package crowd
+package admission
 
 import "net"
 
