@@ -32,7 +32,7 @@ $GO build ./... && $GO build $RACE ./... || exit 1
 computes() {
 	local failed=0
 	run . -run "$cases" ./internal/daemon || failed=1
-	GOGC=800 run lab ./sim ./httprules ./mutate ./pac || failed=1
+	GOGC=800 run lab ./sim ./literature ./power ./httprules ./mutate ./pac || failed=1
 	# shellcheck disable=SC2046 # a list
 	run . $(grep -E "$plain" <<<"$packages") || failed=1
 	return $failed
