@@ -8,4 +8,6 @@
 // Units are joules, watts, bytes and [time.Duration]; in files also milliwatts, milliseconds, dBm and MHz, as the names say.
 //
 // The package is pure: it reads no clock. Functions that are called for each event or decision do not allocate.
+//
+// Reasons: docs/decisions/joules.md.
 package energy

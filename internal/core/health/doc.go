@@ -26,4 +26,7 @@
 // 8.2.4, with a guard), and Contention finds links that share a bottleneck with another one.
 //
 // The package is pure: now is an argument, and Tick returns the next deadline. It is not safe for concurrent use.
+//
+// Reasons: docs/decisions/silence.md, dead-links.md, returning-links.md, last-link.md, slow-links.md,
+// shared-bottleneck.md.
 package health

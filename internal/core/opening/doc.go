@@ -25,4 +25,6 @@
 //
 // The package is pure: it uses no clock and no I/O, and never changes the client's fields. An Opening belongs to one goroutine at a
 // time; everything else is safe for concurrent use.
+//
+// Reasons: docs/decisions/first-request.md, early-links.md.
 package opening

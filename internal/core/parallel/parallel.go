@@ -1,5 +1,7 @@
 // Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It is
 // PURE: time is an argument.
+//
+// Reasons: docs/decisions/connections-per-link.md.
 package parallel
 
 import "time"

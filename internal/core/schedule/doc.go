@@ -11,4 +11,6 @@
 //
 // A new scheduler is one file and one line in the registry. Package literature provides the schedulers from the papers, for
 // comparison.
+//
+// Reasons: docs/decisions/goals.md, short-ranges.md.
 package schedule

@@ -13,4 +13,6 @@
 // several links at the same time: only then are the figures of two links comparable, since server and program are the same.
 //
 // The package is pure: now is an argument. It is not safe for concurrent use.
+//
+// Reasons: docs/decisions/spread.md.
 package spread

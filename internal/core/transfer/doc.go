@@ -19,4 +19,7 @@
 //  4. An attempt loses its tail only when the attempt that takes it has a valid head.
 //
 // The machine is pure and deterministic: no clock, no randomness, no I/O. It is not safe for concurrent use; one loop owns it.
+//
+// Reasons: docs/decisions/pipelining.md, background.md, cuts.md, later-refusals.md, kept-response.md, no-deadlock.md,
+// refusing-links.md, spot-checks.md, slow-clients.md.
 package transfer

@@ -7,6 +7,8 @@
 // client that has been there longest.
 //
 // All methods are safe for concurrent use and never block.
+//
+// Reasons: docs/decisions/limits-per-user.md.
 package admission
 
 import (

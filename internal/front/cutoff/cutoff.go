@@ -2,6 +2,8 @@
 //
 // The end of a response to an HTTP/1.1 client is its last chunk or its last announced byte, and HTTP/2 has a frame for it. The
 // content for an HTTP/1.0 client often ends where the connection ends, so the connection must not end in good order before that.
+//
+// Reasons: docs/decisions/broken-off.md.
 package cutoff
 
 import (

@@ -12,4 +12,6 @@
 // that the client gets the final response. It serves GET and HEAD requests from programs on this machine, but never those from
 // browsers, for which all objects here would have the same origin, whoever wrote them. It fetches from hosts that the user listed,
 // and from those that their redirects and index pages lead to.
+//
+// Reasons: docs/decisions/gateway.md.
 package gateway

@@ -28,4 +28,6 @@
 //
 // A Getter is safe for concurrent use. A download has one goroutine, and another one that syncs. Errors are of type *Error, with
 // the cause, the exit code (Kind), and the next step for the user.
+//
+// Reasons: docs/decisions/get.md.
 package get

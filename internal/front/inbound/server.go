@@ -1,5 +1,7 @@
 // Package inbound stands between clients that speak HTTP/1 and net/http, for requests that net/http would refuse or give up although
 // they can be served: those with a percent sign that begins no escape, and those of clients that send no more.
+//
+// Reasons: docs/decisions/half-closed-clients.md.
 package inbound
 
 import (

@@ -17,4 +17,6 @@
 //  3. All caches are bounded: leaf certificates, verdicts, pins, and reported hosts.
 //
 // Concurrency: an Interceptor and an Authority are safe for concurrent use.
+//
+// Reasons: docs/decisions/opened-tunnels.md.
 package intercept

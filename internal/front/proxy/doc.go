@@ -18,4 +18,6 @@
 // fields that an origin nominates in a Connection field next to close.
 //
 // Concurrency: a Proxy is safe for concurrent use.
+//
+// Reasons: docs/decisions/untrusted-links.md.
 package proxy

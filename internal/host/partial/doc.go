@@ -22,4 +22,6 @@
 // A file is a complete download if its claim said so before the file got its name, and if it still has this identity and size.
 //
 // Claims are small, and the oldest are removed when there are many, or after half a year without use.
+//
+// Reasons: docs/decisions/claims.md.
 package partial

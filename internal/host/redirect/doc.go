@@ -5,4 +5,6 @@
 // found by name: root can remove them whether or not the program that added them is still running.
 //
 // All functions are safe for concurrent use. If two change rules at the same time, either may win.
+//
+// Reasons: docs/decisions/redirected-port.md.
 package redirect

@@ -6,4 +6,6 @@
 // processes that the command leaves in the background, and ends them: otherwise they would continue to use a port that another
 // user of the machine could have taken by then. The process that started the supervisor is a reaper, too: if the supervisor is killed, it
 // ends them.
+//
+// Reasons: docs/decisions/supervisor.md.
 package supervise

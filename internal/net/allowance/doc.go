@@ -20,4 +20,6 @@
 //
 // Accounts are safe for concurrent use. One goroutine does all file I/O; only a reader without a lease waits for the disk. The
 // package reads the clock to determine the day.
+//
+// Reasons: docs/decisions/data-limits.md.
 package allowance

@@ -18,4 +18,6 @@
 // Both post to a loop's mailbox, which never blocks.
 //
 // The engine declares the interface through which it fetches (Opener, Conn); package origin implements it.
+//
+// Reasons: docs/decisions/blocks.md, reading.md, budget.md, scarce-memory.md.
 package engine

@@ -28,4 +28,6 @@
 // 1929 (SOCKS5).
 //
 // It does not judge whether a link works: that is package health. It does not add routes, rules or addresses.
+//
+// Reasons: docs/decisions/destinations.md, kinds-of-links.md, connection-limits.md, addresses.md.
 package link

@@ -21,4 +21,6 @@
 //
 // Concurrency: Pool and PassThrough are safe for concurrent use; for a connection see engine.Conn. The only timeout here is the one
 // for idle connections: the engine decides which requests are late.
+//
+// Reasons: docs/decisions/http2.md, http1-heads.md, frame-counts.md, races.md, unacknowledged-data.md.
 package origin
