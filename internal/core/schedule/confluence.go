@@ -42,6 +42,7 @@ const (
 	growPieces = 16                     // then they grow by one second in so many
 	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
 	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer
+	setups     = 16                     // a range for a connection of its own takes at least this many times the time until it answers
 	mostPieces = 6                      // approximate maximum outstanding on a connection: transfers allow 8 requests
 	leastPiece = 16 << 10               // bytes
 	manyBytes  = 16 << 20               // for objects of this size or larger, the origin is spared requests for less than 64 KiB
@@ -159,7 +160,7 @@ func (c *Confluence) plan(now time.Time, v *View) (tight float64) {
 		if !c.grown[i].settled && l.Rate > 0 {
 			c.rate[i] *= foresight
 		}
-		c.at[i] = max(rtt, float64(l.Asked)/c.rate[i])
+		c.at[i] = max(rtt, 2*l.Setup.Seconds(), float64(l.Asked)/c.rate[i])
 		if l.Usable {
 			need += l.Rate * (2*l.RTT + aheadTime + pieceTime).Seconds()
 		}
@@ -221,7 +222,7 @@ func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
 // target returns how many bytes should be outstanding on a link.
 func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	l := &v.Links[i]
-	n := l.Rate * (l.RTT.Seconds() + tight*(l.RTT+aheadTime).Seconds())
+	n := l.Rate * (max(l.RTT, l.Setup).Seconds() + tight*(l.RTT+aheadTime).Seconds())
 	switch {
 	case c.grown[i].settled:
 		return n
@@ -264,6 +265,13 @@ func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 		return max(n, least(v)), First
 	}
 	n := max(l.Rate*c.each*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
+	if l.Setup > 0 { // each new connection starts slowly, too
+		room := c.share(v, i) * float64(v.Window) / 2
+		if room == float64(v.Window)/2 { // no other link waits for room
+			room *= 2
+		}
+		n = max(n, min(l.Peak*setups*l.Setup.Seconds(), room))
+	}
 	if least := least(v); n < least {
 		return least, Floor
 	}

@@ -57,6 +57,7 @@ type Link struct {
 	Peak     float64       // windowed maximum of Rate
 	RTT      time.Duration // round-trip time without load; 0 = unknown
 	Think    time.Duration // part of RTT that the origin spends before it answers
+	Setup    time.Duration // time that a new connection takes until its first answer, per answer of one that the origin closes; 0 = none
 	Delay    time.Duration // recent delay of an answer under load, from PING or the kernel; 0 = unknown or idle
 
 	// Fields for goals.

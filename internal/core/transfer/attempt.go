@@ -53,7 +53,9 @@ type conn struct {
 	answering   bool     // bytes of an answer arrived since a request was sent on the idle connection
 	queue       []uint32 // attempts, in the order of their answers
 	answers     int
-	progress    time.Time // time of the last byte, or since when a byte is due
+	began       time.Time
+	setup       time.Duration // for its handshakes, and for its first answer
+	progress    time.Time     // time of the last byte, or since when a byte is due
 }
 
 func (m *Machine) attempt(id uint32) *attempt {
@@ -76,7 +78,7 @@ func (m *Machine) conn(id uint32) *conn {
 
 // openConn opens a connection over a link.
 func (m *Machine) openConn(now time.Time, link int8) *conn {
-	m.conns = append(m.conns, conn{id: m.id(), link: link, progress: now})
+	m.conns = append(m.conns, conn{id: m.id(), link: link, began: now, progress: now})
 	c := &m.conns[len(m.conns)-1]
 	m.act(Action{Kind: Open, Link: link, Conn: c.id})
 	return c
@@ -88,6 +90,7 @@ func (m *Machine) opened(now time.Time, e Event) {
 		return
 	}
 	c.open, c.reused, c.multiplexed, c.progress = true, e.Reused, e.Multiplexed, now
+	c.setup = now.Sub(c.began)
 	l := &m.links[c.link]
 	if !e.Reused {
 		l.connect.Add(e.RTT)
@@ -180,9 +183,15 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		a.want.End = max(a.want.Start, min(a.answer.End, m.led.End()))
 		m.led.Release(segment.Range{Start: a.want.End, End: was.End}, m.cover(0))
 	}
+	if c.answers == 0 {
+		c.setup += now.Sub(a.asked)
+	}
+	if per := c.setup / time.Duration(c.answers+1); !c.reused && !a.ahead && (e.Close || per < l.setup) {
+		l.setup = per
+	}
 	if e.Close {
 		c.doomed = true
-		if c.answers == 0 { // each response costs a connection: further ones would cost more of them
+		if c.answers < fewAnswers { // further connections would end as soon
 			l.parallel.Refused()
 		}
 		for len(c.queue) > 1 { // requests behind it stay unanswered
@@ -404,6 +413,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	m.lastOutcome, m.lastLink = e.Outcome, link
 	start, served := a.cursor, !l.excluded
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
+	if a.alone && !a.hasHead {
+		m.lasted(c)
+	}
 	switch e.Outcome {
 	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
 		if pipelined { // even if the link was found Broken since, over another of its connections
@@ -450,6 +462,13 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	m.dropConn(c.id)
 	if e.Outcome == fault.Busy {
 		m.giveWay(link, start)
+	}
+}
+
+// lasted records how many answers an origin gives over a connection that it has closed.
+func (m *Machine) lasted(c *conn) {
+	if c.answers > 0 && !c.reused {
+		m.links[c.link].setup = c.setup / time.Duration(c.answers)
 	}
 }
 

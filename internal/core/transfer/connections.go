@@ -16,6 +16,9 @@ type PathSample struct {
 	Holes int64         // packets that arrived after a missing one
 }
 
+// fewAnswers is how many answers a connection brings at least where it pays to have several.
+const fewAnswers = 10
+
 // MostConns is how many connections a transfer may have over a link: a value for Config.MostConns.
 const MostConns = parallel.Most
 

@@ -458,7 +458,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Got:   l.got,
 			RTT:   max(l.rtt(), l.response.Least()), // a thinking origin needs long ranges, as a long round trip does
 			Think: max(0, l.response.Least()-l.rtt()),
-			Delay: l.delay,
+			Setup: l.setup, Delay: l.delay,
 
 			Optional: l.optional, Radio: l.radio, Silent: l.quiet(now),
 		})

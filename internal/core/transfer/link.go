@@ -79,6 +79,7 @@ type link struct {
 	rate     estimate.Rate
 	connect  estimate.RTT  // TCP handshakes
 	response estimate.RTT  // requests on idle connections
+	setup    time.Duration // conn.setup per answer of a connection that the origin closes, 0 = it closes none
 	delay    time.Duration // of the latest request on a busy connection, 0 = unknown; no average, since queues change faster
 
 	multiplexed bool // its connections speak HTTP/2

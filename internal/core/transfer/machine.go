@@ -158,6 +158,9 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case Ended:
 		m.endedAttempt(now, e)
 	case ConnClosed:
+		if c := m.conn(e.Conn); c != nil {
+			m.lasted(c)
+		}
 		m.dropConn(e.Conn)
 	case Delivered:
 		m.led.Deliver(e.N)

@@ -95,7 +95,7 @@ func (m *Machine) insurer(now time.Time) int8 {
 }
 
 func (m *Machine) requestReserve(now time.Time, link int8, start int64) {
-	c := conn{id: m.id(), link: link, progress: now, doomed: true}
+	c := conn{id: m.id(), link: link, began: now, progress: now, doomed: true}
 	rest := segment.Range{Start: start, End: m.led.End()}
 	a := attempt{id: m.id(), link: link, conn: c.id, want: rest, answer: rest, cursor: start, credit: start, asked: now, tail: -1, reserved: true}
 	c.queue = []uint32{a.id}
