@@ -574,7 +574,8 @@ func TestNothingIsLeft(t *testing.T) {
 		stacks := make([]byte, 1<<20)
 		var left []string
 		for _, g := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			if strings.Contains(g, "/internal/net/engine.") || strings.Contains(g, "/internal/net/transport.") || strings.Contains(g, "/internal/net/origin.") {
+			if strings.Contains(g, "/internal/net/engine.") || strings.Contains(g, "/internal/net/transport.") || strings.Contains(g, "/internal/net/origin.") ||
+				strings.Contains(g, "/internal/net/direct.") {
 				left = append(left, g)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -60,7 +61,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 			}))
 			defer s.Close()
 			var routes routes
-			p := origin.NewPassThrough(func() []link.Link { return []link.Link{routes.link()} }, nil, time.Second)
+			p := direct.NewPassThrough(func() []link.Link { return []link.Link{routes.link()} }, nil, time.Second)
 			defer p.Close()
 			do := p.Do
 			if pin {

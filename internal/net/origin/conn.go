@@ -138,7 +138,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		return c.fail("head", fault.Unwanted, err)
 	}
 	defer c.wire.end()
-	limit := maxHead
+	limit := MaxHead
 	for interim := 0; ; interim++ {
 		c.wire.begin(c.br, limit)
 		resp, err := http.ReadResponse(c.br, nil)

@@ -1,4 +1,4 @@
-// Package origin fetches from origins: ranged GETs on connections that one link owns, and pass-through.
+// Package origin fetches ranges from origins, on connections that one link owns.
 //
 // A Pool opens connections for package engine. A connection is dialed over one link and used by one transfer at a time;
 // requests may be pipelined on it. If TLS negotiates HTTP/2 (ALPN), each request is a stream, and responses are still delivered in
@@ -13,14 +13,13 @@
 //  3. Reading a body never returns bytes beyond the range of the response.
 //  4. A connection is reused only if every response on it was read to its end (or, over HTTP/2, cut or cancelled) and nothing has
 //     arrived since.
-//  5. Pass-through (PassThrough) and transfers do not share connections, and a Pinned does not share its own.
 //
 // Only net/http parses HTTP/1.1 responses: a second parser in front of it would invite smuggling. golang.org/x/net/http2 reads HTTP/2
 // frames and field blocks, and this package interprets them (see session). Fields that net/http hides (a Content-Length next to a
 // Transfer-Encoding, the Connection field next to a close, a Cache-Control that it adds) are looked up in a copy of the raw head.
 //
-// Concurrency: Pool and PassThrough are safe for concurrent use; for a connection see engine.Conn. The only timeout here is the one
-// for idle connections: the engine decides which requests are late.
+// Concurrency: a Pool is safe for concurrent use; for a connection see engine.Conn. The only timeout here is the one for idle
+// connections: the engine decides which requests are late.
 //
-// Reasons: docs/decisions/http2.md, http1-heads.md, frame-counts.md, races.md, unacknowledged-data.md.
+// Reasons: docs/decisions/http2.md, http1-heads.md, frame-counts.md.
 package origin

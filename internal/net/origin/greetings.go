@@ -54,8 +54,8 @@ func (g *Greetings) Lied(link, addr string) bool {
 	return ok && time.Since(at) < falseFor
 }
 
-// order moves links that lied about the host at addr to the end.
-func (g *Greetings) order(links []link.Link, addr string) []link.Link {
+// Order moves links that lied about the host at addr to the end.
+func (g *Greetings) Order(links []link.Link, addr string) []link.Link {
 	if !slices.ContainsFunc(links, func(l link.Link) bool { return g.Lied(l.Name, addr) }) {
 		return links
 	}
@@ -117,9 +117,9 @@ func Misled(err error) bool { return errors.As(err, new(*tls.CertificateVerifica
 // Mute reports whether a handshake failed because nothing answered a large ClientHello: the next one is smaller.
 func Mute(err error) bool { return errors.Is(err, errMute) }
 
-// handshake does the TLS handshake with the host at addr on a connection over a link. After errMute, a second try on another
+// Handshake does the TLS handshake with the host at addr on a connection over a link. After errMute, a second try on another
 // connection may succeed.
-func (g *Greetings) handshake(ctx context.Context, nc net.Conn, config *tls.Config, link, addr string) (*tls.Conn, error) {
+func (g *Greetings) Handshake(ctx context.Context, nc net.Conn, config *tls.Config, link, addr string) (*tls.Conn, error) {
 	small := g.isSmall(addr)
 	if small {
 		config = config.Clone()
@@ -148,6 +148,9 @@ type heard struct {
 	net.Conn
 	any atomic.Bool
 }
+
+// NetConn returns the connection that it reads, as that of a tls.Conn does.
+func (h *heard) NetConn() net.Conn { return h.Conn }
 
 // expect ends the connection unless something arrives in time. The caller must call settle before anybody else uses the connection.
 func (h *heard) expect(in time.Duration) (settle func()) {

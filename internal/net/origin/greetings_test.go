@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -29,7 +30,7 @@ import (
 type greeted struct {
 	*testing.T
 	pool        *pool
-	passThrough *origin.PassThrough
+	passThrough *direct.PassThrough
 
 	mu     sync.Mutex
 	dialed []string
@@ -57,7 +58,7 @@ func greet(t *testing.T, names []string, to map[string]net.Addr) *greeted {
 	}
 	all = dial.Over(all...)
 	g.pool = newPool(dial, roots)
-	g.passThrough = origin.NewPassThrough(func() []link.Link { return all }, roots, time.Minute)
+	g.passThrough = direct.NewPassThrough(func() []link.Link { return all }, roots, time.Minute)
 	g.pool.Greetings = new(origin.Greetings)
 	g.passThrough.Greetings = g.pool.Greetings
 	t.Cleanup(func() { g.pool.Close(); g.passThrough.Close() })

@@ -42,9 +42,9 @@ const (
 	// maxIdleFrames is how many such frames may arrive in a row.
 	maxIdleFrames = 1000
 	// maxFrame bounds a frame that is not DATA with its CONTINUATIONs, which may be empty and endless.
-	maxFrame = readFrame + 2*maxHead
+	maxFrame = readFrame + 2*MaxHead
 	// maxReplies bounds the bytes that wait to be written, acknowledgments included. The requests in flight need less.
-	maxReplies = 2 * maxHead
+	maxReplies = 2 * MaxHead
 	// maxReset is how many streams are remembered after this side reset them, since their frames may still be under way.
 	maxReset = 128
 	// maxStreams limits the concurrent streams to an origin that names no limit.
@@ -161,7 +161,7 @@ func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session,
 	s.in.br = s.br
 	s.fr = http2.NewFramer(&s.out, &s.in)
 	s.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	s.fr.MaxHeaderListSize = maxHead
+	s.fr.MaxHeaderListSize = MaxHead
 	s.fr.SetMaxReadFrameSize(readFrame)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session,
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: streamWindow},
 		http2.Setting{ID: http2.SettingMaxFrameSize, Val: readFrame},
-		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHead},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: MaxHead},
 	)
 	s.flush()
 	if s.err != nil {

@@ -67,7 +67,7 @@ type interim struct {
 
 // newExchange builds the request for a, with the same fields as over HTTP/1.1.
 func newExchange(a *engine.RangeRequest) (*exchange, error) {
-	x := &exchange{request: a, asked: maxOpen, room: maxHead, size: -1, declared: -1}
+	x := &exchange{request: a, asked: maxOpen, room: MaxHead, size: -1, declared: -1}
 	x.add(":authority", a.Target.Host)
 	x.add(":method", http.MethodGet)
 	x.add(":path", a.Target.Path)

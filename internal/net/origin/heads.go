@@ -16,12 +16,12 @@ import (
 // 6.3).
 var errUnasked = errors.New("the origin sent unrequested bytes")
 
-// heads is a connection of a net/http transport that repairs the heads that arrive for a request, keeps a copy of them, and bounds
+// HeadConn is a connection of a net/http transport that repairs the heads that arrive for a request, keeps a copy of them, and bounds
 // their size. It leaves all parsing to net/http.
 //
 // It also ensures that bytes after an answer are not taken for the next answer. net/http gives a connection to the next request
 // shortly before it checks its buffer for such bytes.
-type heads struct {
+type HeadConn struct {
 	net.Conn
 
 	mu      sync.Mutex
@@ -34,14 +34,18 @@ type heads struct {
 	err     error  // what it gets then
 }
 
-func newHeads(nc net.Conn) *heads {
-	h := &heads{Conn: nc}
+// NewHeadConn returns a HeadConn over a new connection.
+func NewHeadConn(nc net.Conn) *HeadConn {
+	h := &HeadConn{Conn: nc}
 	h.change.L = &h.mu
 	return h
 }
 
+// NetConn returns the connection that it reads, as that of a tls.Conn does.
+func (h *HeadConn) NetConn() net.Conn { return h.Conn }
+
 // Close implements net.Conn.
-func (h *heads) Close() error {
+func (h *HeadConn) Close() error {
 	h.mu.Lock()
 	h.closed = true
 	h.change.Broadcast()
@@ -50,7 +54,7 @@ func (h *heads) Close() error {
 }
 
 // Write implements net.Conn.
-func (h *heads) Write(p []byte) (int, error) {
+func (h *HeadConn) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	r := h.now
 	if r != nil && r.early {
@@ -77,7 +81,7 @@ type record struct {
 
 // begin returns the record of the bytes that arrive from now on. On a reused connection, it waits until net/http has looked at
 // everything that arrived after the last answer, and has closed the connection if there was anything.
-func (h *heads) begin(ctx context.Context, reused bool) *record {
+func (h *HeadConn) begin(ctx context.Context, reused bool) *record {
 	stop := context.AfterFunc(ctx, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -96,7 +100,7 @@ func (h *heads) begin(ctx context.Context, reused bool) *record {
 }
 
 // next returns the oldest head of a record that it has not returned yet.
-func (h *heads) next(r *record) []byte {
+func (h *HeadConn) next(r *record) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(r.whole) == 0 {
@@ -108,13 +112,13 @@ func (h *heads) next(r *record) []byte {
 }
 
 // unasked reports whether bytes arrived before the request was sent.
-func (h *heads) unasked(r *record) bool {
+func (h *HeadConn) unasked(r *record) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return r.early
 }
 
-func (h *heads) Read(p []byte) (int, error) {
+func (h *HeadConn) Read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
@@ -138,14 +142,14 @@ func (h *heads) Read(p []byte) (int, error) {
 		if h.out, h.err = r.take(); h.err == nil && err != nil {
 			h.out, h.err = append(h.out, r.in.raw...), err // net/http sees that a head has begun
 		}
-		if h.err == nil && r.size+len(r.in.raw) > maxHead {
+		if h.err == nil && r.size+len(r.in.raw) > MaxHead {
 			h.out, h.err = nil, errHeadTooLong
 		}
 	}
 }
 
 // receive reads from the connection. h.mu is held, but released while it waits.
-func (h *heads) receive(p []byte) (int, error) {
+func (h *HeadConn) receive(p []byte) (int, error) {
 	h.reading = true
 	h.change.Broadcast()
 	h.mu.Unlock()
@@ -184,22 +188,22 @@ func announces(head []byte) bool {
 	return len(rest) > 2 && rest[0] == '1' && !bytes.HasPrefix(rest, []byte("101"))
 }
 
-// watch follows one exchange of a net/http transport.
-type watch struct {
+// HeadWatch follows one exchange of a net/http transport.
+type HeadWatch struct {
 	mu       sync.Mutex
-	conn     *heads
+	conn     *HeadConn
 	heads    *record
 	interims int
 	bad      error
 }
 
-// context returns a context for the request.
-func (w *watch) context(ctx context.Context) context.Context {
+// Context returns a context for the request.
+func (w *HeadWatch) Context(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.conn = got.Conn.(*heads)
+			w.conn = got.Conn.(*HeadConn)
 			w.heads = w.conn.begin(ctx, got.Reused)
 		},
 		// Called before the caller's hook, which gets the same map.
@@ -215,8 +219,8 @@ func (w *watch) context(ctx context.Context) context.Context {
 	})
 }
 
-// judge returns an error if the exchange's answer is invalid, and gives the answer the head that the origin sent.
-func (w *watch) judge(resp *http.Response) error {
+// Judge returns an error if the exchange's answer is invalid, and gives the answer the head that the origin sent.
+func (w *HeadWatch) Judge(resp *http.Response) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	restore(resp.Header, w.conn.next(w.heads))

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/tributary-http/tributary/internal/net/direct"
+	"github.com/tributary-http/tributary/internal/net/link"
 	ot "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
@@ -16,10 +19,10 @@ func TestIdleIsTold(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
 	more := make(chan struct{}, 10)
-	idle := func(link, addr string) {
+	idle := func(name, addr string) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, link+" "+addr)
+		told = append(told, name+" "+addr)
 		more <- struct{}{}
 	}
 	none := func() {
@@ -53,7 +56,9 @@ func TestIdleIsTold(t *testing.T) {
 	c.Release()
 	one()
 
-	through := passThrough(t, dialNodes(s))
+	over := dialNodes(s).Over(links...)
+	through := direct.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
+	t.Cleanup(through.Close)
 	through.Idle = idle
 	q, err := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 
 // Bounds of the idle connections of a Pool.
 const (
-	maxIdlePerKey = 4  // per link and origin, as many as a transfer may use there
-	maxIdle       = 64 // in total
+	MaxIdlePerKey = 4  // per link and origin, as many as a transfer may use there
+	MaxIdle       = 64 // in total
 	maxPaces      = 256
-	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
+	// IdleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
 	// costs the next transfer a round trip.
-	idleTimeout = 15 * time.Second
+	IdleTimeout = 15 * time.Second
 	// warmTimeout is shorter still: a transfer that waits for such a connection takes it at once.
 	warmTimeout = 2 * time.Second
 )
@@ -91,7 +91,7 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 		return p.apart(ctx, l, t)
 	}
 	if err := p.await(ctx, k); err != nil {
-		return nil, dialError(l, err)
+		return nil, DialError(l, err)
 	}
 	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
@@ -103,7 +103,7 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	}
 	s, err := p.connect(ctx, l, t, p.tls)
 	if err != nil {
-		return nil, dialError(l, err)
+		return nil, DialError(l, err)
 	}
 	return p.hand(s, false), nil
 }
@@ -114,7 +114,7 @@ func (p *Pool) apart(ctx context.Context, l link.Link, t engine.Target) (engine.
 	c.NextProtos = []string{"http/1.1"}
 	s, err := p.connect(ctx, l, t, c)
 	if err != nil {
-		return nil, dialError(l, err)
+		return nil, DialError(l, err)
 	}
 	return p.hand(s, false), nil
 }
@@ -184,6 +184,13 @@ func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
 	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
 }
 
+// Dialed is a connection over a link.
+type Dialed struct {
+	net.Conn
+	Link link.Link
+	Info link.Info
+}
+
 // Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin chose
 // (ALPN), and whether the origin asked for a client certificate. If it did, the connection is closed, as after an error.
 func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol string, asked bool, err error) {
@@ -192,8 +199,7 @@ func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol s
 		asked = true
 		return &tls.Certificate{}, nil
 	}
-	nc := release(d.Conn)
-	s := &stream{link: d.Link, socket: nc, conn: nc, info: d.Info}
+	s := &stream{link: d.Link, socket: d.Conn, conn: d.Conn, info: d.Info}
 	if err := p.begin(ctx, s, keyOf(d.Link, t), c); err != nil {
 		return "", asked, err
 	}
@@ -218,7 +224,7 @@ func (s *stream) secure(ctx context.Context, g *Greetings, c *tls.Config) error 
 	c = c.Clone()
 	c.ServerName = (&url.URL{Host: s.key.host}).Hostname()
 	s.tail = &tail{Conn: s.socket}
-	tc, err := g.handshake(ctx, s.tail, c, s.key.link, s.key.addr)
+	tc, err := g.Handshake(ctx, s.tail, c, s.key.link, s.key.addr)
 	if err == nil {
 		s.conn = tc
 	}
@@ -244,8 +250,8 @@ func (s *stream) close() {
 	}
 }
 
-// dialError turns a failure to connect into an outcome for the link.
-func dialError(l link.Link, err error) *engine.AttemptError {
+// DialError turns a failure to connect into an outcome for the link.
+func DialError(l link.Link, err error) *engine.AttemptError {
 	outcome := fault.Unreachable
 	switch {
 	case errors.As(err, new(*link.BindError)):
@@ -284,7 +290,7 @@ func (p *Pool) take(l link.Link, k key) *stream {
 }
 
 // put keeps s for later transfers.
-func (p *Pool) put(s *stream) { p.keep(s, idleTimeout) }
+func (p *Pool) put(s *stream) { p.keep(s, IdleTimeout) }
 
 // keep keeps s for at most the given time. If there are too many connections, it drops the one that was released first.
 func (p *Pool) keep(s *stream, most time.Duration) {
@@ -304,9 +310,9 @@ func (p *Pool) keep(s *stream, most time.Duration) {
 			same++
 		}
 	}
-	if same >= maxIdlePerKey {
+	if same >= MaxIdlePerKey {
 		p.drop(func(o *idle) bool { return o.key == s.key }, 1)
-	} else if len(p.idle) >= maxIdle {
+	} else if len(p.idle) >= MaxIdle {
 		p.drop(func(*idle) bool { return true }, 1)
 	}
 	c.timer = time.AfterFunc(most, func() {
@@ -334,14 +340,14 @@ func (p *Pool) drop(match func(*idle) bool, n int) {
 func (p *Pool) DropLink(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(func(c *idle) bool { return c.key.link == name }, maxIdle)
+	p.drop(func(c *idle) bool { return c.key.link == name }, MaxIdle)
 }
 
 // DropHost closes the idle connections to a host over the named link to make room for new ones.
 func (p *Pool) DropHost(name, host string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(func(c *idle) bool { return c.key.link == name && link.HostOf(c.key.addr) == host }, maxIdle)
+	p.drop(func(c *idle) bool { return c.key.link == name && link.HostOf(c.key.addr) == host }, MaxIdle)
 }
 
 // Close closes the idle connections; those released later are closed at once.
@@ -349,5 +355,5 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.drop(func(*idle) bool { return true }, maxIdle)
+	p.drop(func(*idle) bool { return true }, MaxIdle)
 }

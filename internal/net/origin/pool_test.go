@@ -37,7 +37,7 @@ func TestIdleTimeout(t *testing.T) {
 		p := New(nil)
 		s, far := held(key{link: "w0"})
 		p.put(s)
-		time.Sleep(idleTimeout - 1)
+		time.Sleep(IdleTimeout - 1)
 		synctest.Wait()
 		if p.count() != 1 || closed(far) {
 			t.Error("closed too early")
@@ -74,19 +74,19 @@ func TestIdleBounds(t *testing.T) {
 	p := New(nil)
 	defer p.Close()
 	var ends []net.Conn
-	for range maxIdlePerKey + 1 {
+	for range MaxIdlePerKey + 1 {
 		s, far := held(key{addr: "a"})
 		p.put(s)
 		ends = append(ends, far)
 	}
-	if p.count() != maxIdlePerKey || !closed(ends[0]) || closed(ends[1]) {
+	if p.count() != MaxIdlePerKey || !closed(ends[0]) || closed(ends[1]) {
 		t.Errorf("%d of one key; the oldest one has to go", p.count())
 	}
-	for i := range maxIdle {
+	for i := range MaxIdle {
 		s, _ := held(key{addr: fmt.Sprint(i)})
 		p.put(s)
 	}
-	if p.count() != maxIdle || !closed(ends[4]) {
+	if p.count() != MaxIdle || !closed(ends[4]) {
 		t.Errorf("%d in all", p.count())
 	}
 }

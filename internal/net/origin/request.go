@@ -3,7 +3,9 @@ package origin
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -98,4 +100,17 @@ func checkField(name, value string) error {
 		return fmt.Errorf("header field %s holds CR, LF or NUL", name)
 	}
 	return nil
+}
+
+// HostPort returns the address to connect to.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

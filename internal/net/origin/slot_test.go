@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // TestNoSlot: if a host has reached its limit of connections over a link, the next link is tried at once. If none is left,
@@ -41,7 +41,7 @@ func TestNoSlot(t *testing.T) {
 					far.Close()
 					return near, nil
 				}).Over(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
-				p := origin.NewPassThrough(func() []link.Link { return over }, nil, waitForLink)
+				p := direct.NewPassThrough(func() []link.Link { return over }, nil, waitForLink)
 				defer p.Close()
 				do(t, w, func(ctx context.Context) (string, time.Duration, error) {
 					began := time.Now()

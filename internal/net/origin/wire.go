@@ -12,8 +12,8 @@ const (
 	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a body read of
 	// at least this size goes from the socket into the caller's slice without a copy once the buffer is empty.
 	bufferSize = 4 << 10
-	// maxHead bounds the head of one answer, interim answers included, in bytes.
-	maxHead = 256 << 10
+	// MaxHead bounds the head of one answer, interim answers included, in bytes.
+	MaxHead = 256 << 10
 	// MaxInterim is the maximum number of interim responses (1xx) before a final response.
 	MaxInterim = 32
 )

@@ -12,8 +12,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/origin"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
@@ -78,7 +78,7 @@ func (s *secondEndTo) Status() relay.Status {
 func TestLanesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := new(secondEndTo)
-		tr := &Transport{relay: end, placer: origin.NewPlacer(spread.Policy{})}
+		tr := &Transport{relay: end, placer: direct.NewPlacer(spread.Policy{})}
 		tr.placer.Relay = tr.relayed
 		for _, step := range []struct {
 			tunnels int32 // 1,000 bytes for each

@@ -16,6 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -218,6 +219,7 @@ func (t *Transport) greet(ctx context.Context, d origin.Dialed, to engine.Target
 	var first error
 	var tried []string
 	for {
+		d.Conn = direct.Release(d.Conn)
 		protocol, asked, err = t.pool.Greet(ctx, d, to)
 		if err == nil || asked || ctx.Err() != nil {
 			return protocol, asked, err
@@ -242,7 +244,7 @@ func (t *Transport) greet(ctx context.Context, d origin.Dialed, to engine.Target
 // connections that no other client uses. It sends one request at a time and does not divide any.
 type Session struct {
 	t      *Transport
-	pinned *origin.Pinned
+	pinned *direct.Pinned
 }
 
 // Session returns a Session without connections. Close ends it.
@@ -284,17 +286,17 @@ type Flow = spread.Flow
 
 // WithFlow returns a context whose requests and tunnels belong to a client. Program and Host of f may be empty: the program is
 // then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
-func WithFlow(ctx context.Context, f Flow) context.Context { return origin.WithFlow(ctx, f) }
+func WithFlow(ctx context.Context, f Flow) context.Context { return direct.WithFlow(ctx, f) }
 
-// Consent states whether metered links may carry what a client asks for, see [origin.Consent]. After it changes, LookAgain must
+// Consent states whether metered links may carry what a client asks for, see [direct.Consent]. After it changes, LookAgain must
 // be called.
-type Consent = origin.Consent
+type Consent = direct.Consent
 
 // WithConsent returns a context whose requests and tunnels use metered links only while the consent is given.
-func WithConsent(ctx context.Context, c *Consent) context.Context { return origin.WithConsent(ctx, c) }
+func WithConsent(ctx context.Context, c *Consent) context.Context { return direct.WithConsent(ctx, c) }
 
 // FlowOf returns the Flow of a context, or the zero value if there is none.
-func FlowOf(ctx context.Context) Flow { return origin.FlowOf(ctx) }
+func FlowOf(ctx context.Context) Flow { return direct.FlowOf(ctx) }
 
 type (
 	undividedKey  struct{}

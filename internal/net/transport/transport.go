@@ -22,6 +22,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/host/statefile"
 	"github.com/tributary-http/tributary/internal/net/allowance"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -93,8 +94,8 @@ type Transport struct {
 	slots         *link.Slots
 	monthAccounts *allowance.Accounts // set by Start
 	pool          *origin.Pool
-	passThrough   *origin.PassThrough
-	placer        *origin.Placer
+	passThrough   *direct.PassThrough
+	placer        *direct.Placer
 	relay         secondEnd    // nil = none
 	paired        *pairedRelay // relay if it is that of Config.Paired, otherwise nil
 	engine        *engine.Engine
@@ -141,7 +142,7 @@ func New(c Config) (*Transport, error) {
 	t.source = link.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
 	t.pool.Greetings = new(origin.Greetings)
-	t.placer = origin.NewPlacer(policy(c.Settings))
+	t.placer = direct.NewPlacer(policy(c.Settings))
 	t.placer.Busy = func(running, spread int) {
 		t.engine.Others(running)
 		if c.Undivided != nil {
@@ -169,7 +170,7 @@ func New(c Config) (*Transport, error) {
 			}
 		},
 	})
-	t.passThrough = origin.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
+	t.passThrough = direct.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
 	t.passThrough.Greetings = t.pool.Greetings
 	t.passThrough.Placer = t.placer
 	if c.Settings.MaxConnectionsPerHost > 0 {

@@ -37,8 +37,8 @@ public class ReportTest {
             "time=2026-11-23T17:45:01.123+01:00 level=INFO msg=\"link found\" link=rmnet_data0 kind=cellular metered=true",
             "time=1 level=WARN msg=x file=rates.json version=1.2.3 proxy=[::1]:8080",
             "goroutine 1 [running]:",
-            "github.com/tributary-http/tributary/internal/net/origin.(*racer).order(0xc000102a80, {0x1, 0x2})",
-            "\tgithub.com/tributary-http/tributary/internal/net/origin/race.go:118 +0x1c",
+            "github.com/tributary-http/tributary/internal/net/direct.(*racer).order(0xc000102a80, {0x1, 0x2})",
+            "\tgithub.com/tributary-http/tributary/internal/net/direct/race.go:118 +0x1c",
             "runtime.gopark(0x1?)",
             "Android 14 (34), Google Pixel 7, arm64-v8a",
         }) {

@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"context"
@@ -16,15 +16,16 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // placing returns a pass-through client that spreads over links in virtual time.
-func (c *course) placing(links ...link.Link) *origin.PassThrough {
+func (c *course) placing(links ...link.Link) *direct.PassThrough {
 	p := c.passThrough(links...)
-	p.Placer = origin.NewPlacer(spread.Policy{Mode: spread.Auto})
+	p.Placer = direct.NewPlacer(spread.Policy{Mode: spread.Auto})
 	return p
 }
 
@@ -36,11 +37,11 @@ var wifiEth = []link.Link{{Name: "wifi"}, {Name: "eth"}}
 
 // as returns a context with the flow of a client.
 func as(t *testing.T, user, program string) context.Context {
-	return origin.WithFlow(t.Context(), spread.Flow{User: user, Program: program})
+	return direct.WithFlow(t.Context(), spread.Flow{User: user, Program: program})
 }
 
 // tunnels opens n tunnels and returns the links that carry them.
-func tunnels(t *testing.T, p *origin.PassThrough, ctx context.Context, addr string, n int) (over []string) {
+func tunnels(t *testing.T, p *direct.PassThrough, ctx context.Context, addr string, n int) (over []string) {
 	t.Helper()
 	for range n {
 		d, err := p.DialTunnel(ctx, addr)
@@ -198,8 +199,8 @@ func TestPlacedTCP(t *testing.T) {
 	over := link.DialFunc(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, ln.Addr().String())
 	}).Over(wifiEth...)
-	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
-	p.Placer = origin.NewPlacer(spread.Policy{Mode: spread.Auto})
+	p := direct.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
+	p.Placer = direct.NewPlacer(spread.Policy{Mode: spread.Auto})
 	d, err := p.DialTunnel(t.Context(), "o.test:443")
 	if err != nil {
 		t.Fatal(err)
@@ -245,8 +246,8 @@ func TestPlacedUpload(t *testing.T) {
 		}
 		return nc, err
 	}).Over(wifiEth...)
-	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
-	p.Placer = origin.NewPlacer(spread.Policy{Mode: spread.Auto})
+	p := direct.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
+	p.Placer = direct.NewPlacer(spread.Policy{Mode: spread.Auto})
 	ctx, cancel := context.WithCancel(t.Context())
 	content, to := io.Pipe()
 	r, _ := http.NewRequestWithContext(ctx, "PUT", "http://bucket.test/part", content)
@@ -322,8 +323,8 @@ func TestGreeted(t *testing.T) {
 		over := link.DialFunc(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
 		}).Over(wifiEth...)
-		p := origin.NewPassThrough(func() []link.Link { return over }, roots, time.Minute)
-		p.Placer = origin.NewPlacer(spread.Policy{Mode: spread.Auto})
+		p := direct.NewPassThrough(func() []link.Link { return over }, roots, time.Minute)
+		p.Placer = direct.NewPlacer(spread.Policy{Mode: spread.Auto})
 		pool := origin.New(roots)
 		defer pool.Close()
 		var kept []string
@@ -335,6 +336,7 @@ func TestGreeted(t *testing.T) {
 		if loads, _ := p.Placer.Loads(); loads["wifi"].Open != 1 {
 			t.Errorf("it does not count: %+v", loads)
 		}
+		d.Conn = direct.Release(d.Conn)
 		_, asked, err := pool.Greet(t.Context(), d, engine.Target{Scheme: "https", Host: tt.host, Addr: tt.host + ":443"})
 		if (err == nil) != tt.ok || asked {
 			t.Errorf("%s: %v, asked %v", tt.host, err, asked)

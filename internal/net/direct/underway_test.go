@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // paused serves answers that pause until release is closed. It reports each pause.
@@ -65,7 +65,7 @@ func TestLinkDies(t *testing.T) {
 					over := link.DialFunc(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
 						return (&net.Dialer{}).DialContext(ctx, network, addr)
 					}).Over(wifiEth...)
-					p := origin.NewPassThrough(func() []link.Link { return over }, nil, 0)
+					p := direct.NewPassThrough(func() []link.Link { return over }, nil, 0)
 					defer p.Close()
 					do := func(path string, body io.Reader) error {
 						r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, body)

@@ -1,4 +1,4 @@
-package origin
+package direct
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // raceDelay is how long a link may take to connect before the next one starts (RFC 8305 section 5). If the first link loses
@@ -38,16 +39,9 @@ type contender struct {
 	err  error
 }
 
-// Dialed is a connection over the first link that could connect.
-type Dialed struct {
-	net.Conn
-	Link link.Link
-	Info link.Info
-}
-
 // race runs round. If the host has reached its limit of connections, race runs it again whenever one of them closes, until
 // waitForLink has passed.
-func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, first time.Duration) (Dialed, error) {
+func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, first time.Duration) (origin.Dialed, error) {
 	var over <-chan time.Time
 	for {
 		d, full, err := p.round(ctx, links, addr, first)
@@ -63,11 +57,11 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, 
 		select {
 		case <-over:
 			cancel()
-			return Dialed{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
+			return origin.Dialed{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
 		case <-freed:
 			cancel()
 			if ctx.Err() != nil {
-				return Dialed{}, ctx.Err()
+				return origin.Dialed{}, ctx.Err()
 			}
 		}
 	}
@@ -93,10 +87,10 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 // returns. A denied address ends the race, because it is denied over all links. Otherwise the error is that of the best link, or
 // engine.ErrNoLink. full lists the links over which the host has reached its limit of connections.
 func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string, first time.Duration) (
-	d Dialed, full []*link.NoSlotError, err error,
+	d origin.Dialed, full []*link.NoSlotError, err error,
 ) {
 	if len(links) == 0 {
-		return Dialed{}, nil, engine.ErrNoLink
+		return origin.Dialed{}, nil, engine.ErrNoLink
 	}
 	inner, cancel := context.WithCancel(ctx)
 	contenders := make(chan contender)
@@ -134,23 +128,23 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string,
 			switch {
 			case l.err == nil:
 				p.overtaken(links[:l.i], errs)
-				return Dialed{l.conn, links[l.i], l.info}, nil, nil
+				return origin.Dialed{Conn: l.conn, Link: links[l.i], Info: l.info}, nil, nil
 			case errors.Is(l.err, link.ErrDenied), ctx.Err() != nil:
-				return Dialed{}, nil, dialError(links[l.i], l.err)
+				return origin.Dialed{}, nil, origin.DialError(links[l.i], l.err)
 			}
 			if e, ok := errors.AsType[*link.NoSlotError](l.err); ok {
 				full = append(full, e)
 			}
-			errs[l.i] = dialError(links[l.i], l.err)
+			errs[l.i] = origin.DialError(links[l.i], l.err)
 			next()
 		}
 	}
 	for _, err := range errs {
 		if !errors.Is(err, link.ErrOffLink) { // says the most: a link cannot reach an address in another link's network
-			return Dialed{}, full, err
+			return origin.Dialed{}, full, err
 		}
 	}
-	return Dialed{}, full, errs[0]
+	return origin.Dialed{}, full, errs[0]
 }
 
 // overtaken records the links that started before the winner and are still connecting: they may be losing packets, and the next

@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"bufio"
@@ -19,16 +19,36 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
 	ot "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
+var links = []link.Link{{Name: "w0", Index: 1}, {Name: "w1", Index: 2}}
+
+// dialNodes connects links[i] to node i, whatever the address.
+func dialNodes(s *ot.Server) link.DialFunc {
+	return func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Index-1))
+	}
+}
+
+// outcome returns the outcome of an *engine.AttemptError.
+func outcome(t *testing.T, err error) fault.Outcome {
+	t.Helper()
+	var a *engine.AttemptError
+	if !errors.As(err, &a) {
+		t.Fatalf("%v is no AttemptError", err)
+	}
+	return a.Outcome
+}
+
 var errDown = errors.New("the link is down")
 
 // passThrough returns a pass-through client whose links named in down cannot connect.
-func passThrough(t *testing.T, dial link.DialFunc, down ...string) *origin.PassThrough {
+func passThrough(t *testing.T, dial link.DialFunc, down ...string) *direct.PassThrough {
 	over := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		for _, name := range down {
 			if l.Name == name {
@@ -37,12 +57,12 @@ func passThrough(t *testing.T, dial link.DialFunc, down ...string) *origin.PassT
 		}
 		return dial(ctx, l, network, addr)
 	}).Over(links...)
-	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
+	p := direct.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
 	t.Cleanup(p.Close)
 	return p
 }
 
-func direct(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
+func dialDirect(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, addr)
 }
 
@@ -104,7 +124,7 @@ func TestPassThroughFallsThrough(t *testing.T) {
 		w.Write(b)
 	}))
 	defer echo.Close()
-	p := passThrough(t, direct, "w0")
+	p := passThrough(t, dialDirect, "w0")
 	body := &closing{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	resp, l, err := p.Do(r)
@@ -117,7 +137,7 @@ func TestPassThroughFallsThrough(t *testing.T) {
 		t.Errorf("%d bytes over %s, %v", len(b), l.Name, err)
 	}
 
-	p = passThrough(t, direct, "w0", "w1")
+	p = passThrough(t, dialDirect, "w0", "w1")
 	body = &closing{Reader: strings.NewReader("x")}
 	r, _ = http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	_, _, err = p.Do(r)
@@ -129,7 +149,7 @@ func TestPassThroughFallsThrough(t *testing.T) {
 		t.Errorf("the request body was closed %d times", body.closed)
 	}
 
-	p = origin.NewPassThrough(func() []link.Link { return nil }, nil, time.Minute)
+	p = direct.NewPassThrough(func() []link.Link { return nil }, nil, time.Minute)
 	r, _ = http.NewRequestWithContext(t.Context(), "GET", echo.URL, nil)
 	if _, _, err := p.Do(r); !errors.Is(err, engine.ErrNoLink) {
 		t.Errorf("no link: %v", err)
@@ -188,7 +208,7 @@ func TestPassThroughStreams(t *testing.T) {
 		}
 	}))
 	defer h.Close()
-	p := passThrough(t, direct)
+	p := passThrough(t, dialDirect)
 	pr, pw := io.Pipe()
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL, pr)
 	go io.WriteString(pw, "first\n")
@@ -230,7 +250,7 @@ func TestR056_ExpectContinue(t *testing.T) {
 		io.WriteString(nc, "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
 		io.Copy(io.Discard, br)
 	}()
-	p := passThrough(t, direct)
+	p := passThrough(t, dialDirect)
 	r, _ := http.NewRequestWithContext(t.Context(), "PUT", "http://"+ln.Addr().String()+"/", body)
 	r.ContentLength = 5
 	r.Header.Set("Expect", "100-continue")
@@ -334,7 +354,7 @@ func TestPassThroughHeads(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer s.Close()
-	p := passThrough(t, direct)
+	p := passThrough(t, dialDirect)
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {

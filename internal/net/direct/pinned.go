@@ -1,4 +1,4 @@
-package origin
+package direct
 
 import (
 	"net/http"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // stale is how long a connection may have been idle before a request that must not be repeated: a NAT that has forgotten it would
@@ -40,7 +41,7 @@ func (p *PassThrough) Pin() *Pinned {
 
 // Do is as PassThrough.Do.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
-	addr := HostPort(r.URL)
+	addr := origin.HostPort(r.URL)
 	as, links := p.passThrough.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.passThrough.orderFor(r))
 	p.mu.Lock()
 	last, now := p.last, time.Now()

@@ -1,4 +1,4 @@
-package origin
+package direct
 
 import (
 	"context"
@@ -366,8 +366,8 @@ func (n *placed) tunnel(name string, nc net.Conn) net.Conn {
 	return &placedConn{nc, n}
 }
 
-// release stops counting a tunnel's connection, because its bytes are counted elsewhere, and returns it as dialed.
-func release(nc net.Conn) net.Conn {
+// Release stops counting a tunnel's connection, because its bytes are counted elsewhere, and returns it as dialed.
+func Release(nc net.Conn) net.Conn {
 	switch c := nc.(type) {
 	case *placedTCP:
 		c.as.end()

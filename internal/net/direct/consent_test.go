@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // TestCostsWhileDialing: a link becomes metered while a client that must not use metered links connects over it. Nothing is sent.
@@ -28,13 +28,13 @@ func TestCostsWhileDialing(t *testing.T) {
 				metered.Store(true)
 				return nc, err
 			})
-			p := origin.NewPassThrough(func() []link.Link {
+			p := direct.NewPassThrough(func() []link.Link {
 				return dial.Over(link.Link{Name: "wifi", Metered: metered.Load()})
 			}, nil, time.Minute)
 			defer p.Close()
-			var consent origin.Consent
+			var consent direct.Consent
 			consent.Give(given)
-			ctx := origin.WithConsent(t.Context(), &consent)
+			ctx := direct.WithConsent(t.Context(), &consent)
 			ended := func(what string, err error) {
 				t.Helper()
 				if given && err != nil || !given && !errors.Is(err, engine.ErrCosts) {

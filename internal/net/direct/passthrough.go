@@ -1,4 +1,4 @@
-package origin
+package direct
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // expectContinue is how long a request body waits for the origin's 100 before it is sent anyway (RFC 9110 section 10.1.1 forbids
@@ -38,7 +38,7 @@ type PassThrough struct {
 	// Placer, if not nil, chooses the link that starts first, and counts the bytes carried.
 	Placer *Placer
 	// Greetings is as Pool.Greetings.
-	Greetings *Greetings
+	Greetings *origin.Greetings
 	// Detour, if not nil, returns a link to try before the others for a request, if there is one.
 	Detour func(r *http.Request) (link.Link, bool)
 
@@ -76,7 +76,7 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 // The answer's Header is the one that the origin sent: with the Connection field that net/http removes, and without the
 // Cache-Control that it adds.
 func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
-	addr := HostPort(r.URL)
+	addr := origin.HostPort(r.URL)
 	as, links := p.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.orderFor(r))
 	if p.Detour != nil {
 		if l, ok := p.Detour(r); ok {
@@ -93,28 +93,28 @@ func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
 }
 
 // DialTunnel connects to addr over the first link that can (see race). Its errors are those of Do.
-func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (Dialed, error) {
+func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (origin.Dialed, error) {
 	return p.DialAmong(ctx, addr, nil)
 }
 
 // place is Placer.place; links that lied about the host come last.
 func (p *PassThrough) place(f spread.Flow, addr string, links []link.Link) (*placed, []link.Link) {
 	as, links := p.Placer.place(f, addr, links, p.isLost)
-	return as, p.Greetings.order(links, addr)
+	return as, p.Greetings.Order(links, addr)
 }
 
 // DialAmong is DialTunnel. It first calls tell, if not nil, with the links in the order in which they may start.
-func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (Dialed, error) {
+func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (origin.Dialed, error) {
 	return p.dial(ctx, addr, p.order(ctx), tell)
 }
 
 // DialOther is DialTunnel over other links than those named.
-func (p *PassThrough) DialOther(ctx context.Context, addr string, tried []string) (Dialed, error) {
+func (p *PassThrough) DialOther(ctx context.Context, addr string, tried []string) (origin.Dialed, error) {
 	links := slices.DeleteFunc(p.order(ctx), func(l link.Link) bool { return slices.Contains(tried, l.Name) })
 	return p.dial(ctx, addr, links, nil)
 }
 
-func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, tell func([]link.Link)) (Dialed, error) {
+func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, tell func([]link.Link)) (origin.Dialed, error) {
 	as, links := p.place(flowTo(ctx, addr, ""), addr, links)
 	if tell != nil {
 		tell(links)
@@ -122,12 +122,12 @@ func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, 
 	d, err := p.race(ctx, links, addr, as.headStart())
 	if err != nil {
 		as.end()
-		return Dialed{}, err
+		return origin.Dialed{}, err
 	}
 	if p.charges(ctx, d.Link.Name) {
 		as.end()
 		d.Conn.Close()
-		return Dialed{}, costs("dial", d.Link.Name)
+		return origin.Dialed{}, costs("dial", d.Link.Name)
 	}
 	d.Conn = as.tunnel(d.Link.Name, d.Conn)
 	return d, nil
@@ -219,14 +219,10 @@ func (w *linkTransport) keep(nc net.Conn, addr string) net.Conn {
 func linkConn(nc net.Conn) net.Conn {
 	for {
 		switch c := nc.(type) {
-		case *heads:
-			nc = c.Conn
-		case *tls.Conn:
-			nc = c.NetConn()
-		case *heard:
-			nc = c.Conn
 		case *kept:
 			return c.Conn
+		case interface{ NetConn() net.Conn }: // as of TLS
+			nc = c.NetConn()
 		default:
 			return nc
 		}
@@ -270,10 +266,10 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 		}
 	}
 	resp, l, err := ws.overFirst(out, body, links, as)
-	if Mute(err) { // the host may answer a smaller ClientHello
+	if origin.Mute(err) { // the host may answer a smaller ClientHello
 		resp, l, err = ws.overFirst(out, body, links, as)
 	}
-	for Misled(err) {
+	for origin.Misled(err) {
 		left := slices.DeleteFunc(slices.Clone(links), func(o link.Link) bool { return o.Name == l.Name })
 		if links = left; len(links) == 0 {
 			break
@@ -283,7 +279,7 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 			break // no other link connects
 		}
 		l = other
-		if !Misled(e) {
+		if !origin.Misled(e) {
 			resp, err = again, e
 		}
 	}
@@ -294,11 +290,13 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 }
 
 // unsent reports whether a request was not sent, so that it may be sent over another connection.
-func unsent(err error) bool { return errors.Is(err, errNoIdle) || Mute(err) || Misled(err) }
+func unsent(err error) bool {
+	return errors.Is(err, errNoIdle) || origin.Mute(err) || origin.Misled(err)
+}
 
 // overFirst sends r over the first link that connects. If none does, it returns no link.
 func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []link.Link, as *placed) (*http.Response, link.Link, error) {
-	d, err := ws.passThrough.race(r.Context(), links, HostPort(r.URL), as.headStart())
+	d, err := ws.passThrough.race(r.Context(), links, origin.HostPort(r.URL), as.headStart())
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -315,13 +313,13 @@ func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []lin
 
 // over sends r with body on a connection of l that how selects. If the link dies, the exchange ends with errLinkLost.
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any, as *placed) (*http.Response, error) {
-	var w watch
+	var w origin.HeadWatch
 	x := ws.passThrough.begin(r.Context(), l.Name)
 	if ws.passThrough.charges(r.Context(), l.Name) {
 		x.cancel(engine.ErrCosts) // nothing is sent
 	}
-	ctx := context.WithValue(w.context(x.ctx), connKey{}, how)
-	addr := HostPort(r.URL)
+	ctx := context.WithValue(w.Context(x.ctx), connKey{}, how)
+	addr := origin.HostPort(r.URL)
 	answered := func() {}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
@@ -349,7 +347,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 		lent.settle()
 	}
 	if err == nil {
-		if err = w.judge(resp); err != nil {
+		if err = w.Judge(resp); err != nil {
 			resp.Body.Close()
 		}
 	}
@@ -379,19 +377,6 @@ func (ws *transports) refresh(l link.Link, addr string) {
 	}
 }
 
-// HostPort returns the address to connect to.
-func HostPort(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
 // transport returns the transport of l.
 func (ws *transports) transport(l link.Link) *linkTransport {
 	ws.mu.Lock()
@@ -406,7 +391,7 @@ func (ws *transports) transport(l link.Link) *linkTransport {
 				if err != nil {
 					return nil, err
 				}
-				return newHeads(nc), nil
+				return origin.NewHeadConn(nc), nil
 			},
 			DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 				nc, err := ws.connect(ctx, w, addr)
@@ -416,11 +401,11 @@ func (ws *transports) transport(l link.Link) *linkTransport {
 				return ws.passThrough.handshake(ctx, nc, w.link.Load().Name, addr)
 			},
 			DisableCompression:     true,
-			MaxIdleConnsPerHost:    maxIdlePerKey,
-			MaxIdleConns:           maxIdle,
-			IdleConnTimeout:        idleTimeout,
+			MaxIdleConnsPerHost:    origin.MaxIdlePerKey,
+			MaxIdleConns:           origin.MaxIdle,
+			IdleConnTimeout:        origin.IdleTimeout,
 			ResponseHeaderTimeout:  0, // long polls are legal
-			MaxResponseHeaderBytes: maxHead,
+			MaxResponseHeaderBytes: origin.MaxHead,
 			ExpectContinueTimeout:  expectContinue,
 			// Not nil: HTTP/1.1 only.
 			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
@@ -458,7 +443,7 @@ func (p *PassThrough) handshake(ctx context.Context, nc net.Conn, link, addr str
 	err := nc.SetDeadline(time.Now().Add(handshakeTime))
 	var c *tls.Conn
 	if err == nil {
-		c, err = p.Greetings.handshake(ctx, nc, config, link, addr)
+		c, err = p.Greetings.Handshake(ctx, nc, config, link, addr)
 	}
 	if err == nil {
 		err = nc.SetDeadline(time.Time{})
@@ -467,7 +452,7 @@ func (p *PassThrough) handshake(ctx context.Context, nc net.Conn, link, addr str
 		nc.Close()
 		return nil, err
 	}
-	return newHeads(c), nil
+	return origin.NewHeadConn(c), nil
 }
 
 func (ws *transports) drop(name string) {

@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"bufio"
@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
-	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
 // course is the behaviour of links when they are dialed, in virtual time.
@@ -85,9 +85,9 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 }
 
 // passThrough returns a pass-through client over the links.
-func (c *course) passThrough(links ...link.Link) *origin.PassThrough {
+func (c *course) passThrough(links ...link.Link) *direct.PassThrough {
 	links = link.DialFunc(c.dial).Over(links...)
-	return origin.NewPassThrough(func() []link.Link { return links }, nil, time.Minute)
+	return direct.NewPassThrough(func() []link.Link { return links }, nil, time.Minute)
 }
 
 func TestRace(t *testing.T) {
@@ -273,7 +273,7 @@ func TestRaceUnbound(t *testing.T) {
 	over := link.DialFunc(func(_ context.Context, l link.Link, _, _ string) (net.Conn, error) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
 	}).Over(links...)
-	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
+	p := direct.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
 	if _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != fault.Unbound {
 		t.Errorf("R199 %v", err)
 	}

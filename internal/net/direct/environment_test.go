@@ -1,4 +1,4 @@
-package origin_test
+package direct_test
 
 import (
 	"net/http"
