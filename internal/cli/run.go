@@ -145,7 +145,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		proxy.Stop()
 		return err
 	}
-	var binds []trust.Bind
+	var binds []supervise.Bind
 	if f.store {
 		if binds, err = trust.StoreBinds(folder, authority.Certificate(), roots); err != nil {
 			proxy.Stop()
@@ -173,7 +173,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 }
 
 // supervised starts the proxy, runs the command with the environment env, and returns the exit code of the command.
-func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env []string, binds []trust.Bind, args []string) (int, error) {
+func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env []string, binds []supervise.Bind, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err

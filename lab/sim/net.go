@@ -393,7 +393,7 @@ func (w *world) readOn(k *ask) {
 		c.answers++
 		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
 		k.closes = closes
-		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.answer, Size: w.spec.Size, Close: closes})
+		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.answer, Size: w.spec.Size, Close: closes && !w.spec.Faults.Unannounced})
 		if w.conns[c.id] != c {
 			return
 		}
@@ -415,10 +415,19 @@ func (w *world) readOn(k *ask) {
 	if k.done = true; k.cuts == 0 {
 		c.asks = c.asks[1:]
 	}
-	if k.closes {
+	if k.closes && !w.spec.Faults.Unannounced {
 		w.close(c.id)
 	}
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: fault.Complete})
+	if k.closes && w.conns[c.id] == c {
+		if len(c.asks) > 0 {
+			w.end(c.asks[0], fault.Unanswered)
+			return
+		}
+		w.close(c.id)
+		w.handle(transfer.Event{Kind: transfer.ConnClosed, Conn: c.id})
+		return
+	}
 	if c.closing && w.conns[c.id] == c {
 		if len(c.asks) > 0 {
 			w.end(c.asks[0], fault.Unanswered)

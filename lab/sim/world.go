@@ -64,13 +64,14 @@ func (s Spec) Under(scheme string) Spec {
 
 // Faults are the origin's faults. Each float is a probability per answer.
 type Faults struct {
-	Reset      float64       // the connection breaks in mid-body
-	Short      float64       // the answer has fewer bytes than requested, legally
-	CloseAfter int           // number of answers after which the server closes a connection; 0 = never
-	NoPipeline bool          // the server drops requests behind an unfinished answer and closes the connection
-	MostAsked  int           // number of requests that the origin answers; it refuses later ones. 0 = any number
-	Expires    time.Duration // requests after this time are refused; 0 = never
-	RefuseOn   int8          // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
+	Reset       float64       // the connection breaks in mid-body
+	Short       float64       // the answer has fewer bytes than requested, legally
+	CloseAfter  int           // number of answers after which the server closes a connection; 0 = never
+	Unannounced bool          // its answers do not say that the connection will be closed
+	NoPipeline  bool          // the server drops requests behind an unfinished answer and closes the connection
+	MostAsked   int           // number of requests that the origin answers; it refuses later ones. 0 = any number
+	Expires     time.Duration // requests after this time are refused; 0 = never
+	RefuseOn    int8          // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
 }
 
 // Result is the result of a run.

@@ -23,8 +23,8 @@ const (
 
 // The guards of SlowGuarded.
 const (
-	// hindrance is how long a link may keep the others waiting, less what it brings. It is not zero because transfers start with
-	// ranges of a guessed length. A link that returns from a ban has used it up.
+	// hindrance is the net waiting time that a link may cause before it is banned, see speed.debt. It is not zero because transfers
+	// start with ranges of a guessed length. A link that returns from a ban has used it up.
 	hindrance = 200 * time.Millisecond
 
 	// credit bounds the waiting that earlier bytes make up for: the rates of radios dip.
@@ -44,7 +44,7 @@ type Speed struct {
 type speed struct {
 	rate float64
 	at   time.Time // of the last report
-	debt float64   // seconds that the others waited for it, less those in which they bring what it brought
+	debt float64   // seconds that other links waited for it, minus the time that they would have needed for its bytes
 }
 
 // Speed reports the rate of a link in use, as often as the transfers like. A link that the check finds too slow is banned.

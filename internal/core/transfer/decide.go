@@ -270,18 +270,18 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 		if several && owes > 0 && owes >= c.allowance() {
 			continue
 		}
-		if idle := float64(owes) / max(c.rate.PerSecond(now), leastRate); best == nil || idle < soonest {
+		if idle := float64(owes) / max(c.rate.PerSecond(now), LeastRate); best == nil || idle < soonest {
 			best, soonest = c, idle
 		}
 	}
 	return best
 }
 
-// leastPart is the shortest range for a connection in slow start, in bytes; leastRate is the lowest rate that is assumed for a
+// leastPart is the shortest range for a connection in slow start, in bytes; LeastRate is the lowest rate that is assumed for a
 // connection, in bytes per second.
 const (
 	leastPart = 16 << 10
-	leastRate = 64 << 10
+	LeastRate = 64 << 10
 )
 
 // allowance returns how many bytes a connection may owe if the link has several: in slow start twice what it has delivered, since

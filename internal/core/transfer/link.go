@@ -39,8 +39,8 @@ const (
 	pauseAfterFailure = time.Second
 
 	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a pipelined request
-	// may reach the server when the answer before it is already on its way, and so prove nothing. And a server that drops a
-	// connection on which a second request arrives takes its time, so some answers get through.
+	// may reach the server when the answer before it is already on its way, and so prove nothing. Servers that drop a connection on a
+	// second request do so with a delay, so some answers still arrive.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer

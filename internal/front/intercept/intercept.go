@@ -142,7 +142,7 @@ type Opened struct {
 	Visit *Visit    // of Conn
 }
 
-// Client is a client that was told to go ahead.
+// Client is the connection of a client that has received its 200.
 type Client struct {
 	Conn    net.Conn
 	Early   []byte        // bytes that it already sent

@@ -118,7 +118,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	}
 }
 
-// tunnelAfterAll turns a connection into a tunnel after its client was told to go ahead and sent early.
+// tunnelAfterAll turns a connection into a tunnel after its client got its success and has sent early.
 func (p *Proxy) tunnelAfterAll(ctx context.Context, of *client, client net.Conn, early []byte, addr string) {
 	origin, link, err := p.Transport.DialTunnel(ctx, addr)
 	if err != nil {

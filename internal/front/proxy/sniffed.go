@@ -14,7 +14,7 @@ import (
 // sniffs reports whether the first bytes of a tunnel decide over which links it may go: some networks must not see credentials.
 func (p *Proxy) sniffs() bool { return p.Untrusted != nil && p.Untrusted() }
 
-// firstBytes classifies a connection whose client was told to go ahead, and has sent early.
+// firstBytes classifies a connection whose client got its success, and has sent early.
 func firstBytes(c net.Conn, early []byte) verdict {
 	if tcp, ok := tcpOf(c); ok {
 		return sniff(tcp, early, speakTime)
@@ -22,7 +22,7 @@ func firstBytes(c net.Conn, early []byte) verdict {
 	return judge(early)
 }
 
-// serveSniffed serves a connection to addr ("host:port") whose client was told to go ahead, and has sent early: requests in the
+// serveSniffed serves a connection to addr ("host:port") whose client got its success, and has sent early: requests in the
 // clear like those on redirected connections, all else as a tunnel. Networks read along unless it is TLS. ctx is that of the dial.
 func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr string, of *client, flow transport.Flow) {
 	v := firstBytes(c, early)

@@ -197,7 +197,7 @@ func replyOf(f *failure) byte {
 	return statute.RepServerFailure
 }
 
-// socksReply returns a reply. It leaves out the address from which the proxy is connected, which is of no use to anybody.
+// socksReply returns a reply. BND.ADDR is 0.0.0.0: clients do not use it.
 func socksReply(code byte) []byte {
 	return statute.Reply{
 		Version: statute.VersionSocks5, Response: code, BndAddr: statute.AddrSpec{IP: net.IPv4zero, AddrType: statute.ATYPIPv4},

@@ -5,14 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-)
 
-// Bind is a file that takes the place of another one for a command.
-type Bind struct{ Source, Target string }
+	"github.com/tributary-http/tributary/internal/host/supervise"
+)
 
 // StoreBinds makes copies of the files in which the system keeps the certificates that it trusts, with one more certificate. Programs
 // that trust these files then accept what the proxy accepts, so a file that lacks one of roots has no copy.
-func StoreBinds(f *Folder, certificate []byte, roots Roots) (binds []Bind, err error) {
+func StoreBinds(f *Folder, certificate []byte, roots Roots) (binds []supervise.Bind, err error) {
 	seen := map[string]bool{}
 	for _, name := range rootFiles {
 		target, err := filepath.EvalSymlinks(name)
@@ -31,7 +30,7 @@ func StoreBinds(f *Folder, certificate []byte, roots Roots) (binds []Bind, err e
 		if err != nil {
 			return nil, err
 		}
-		binds = append(binds, Bind{source, target})
+		binds = append(binds, supervise.Bind{Source: source, Target: target})
 	}
 	if len(binds) == 0 {
 		return nil, errors.New("this system keeps the certificates that it trusts in no file that is known, or SSL_CERT_FILE names other ones")

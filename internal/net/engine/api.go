@@ -28,8 +28,7 @@ type Request struct {
 	Background bool
 	// Goal is one of schedule.Goals; "" = the goals of the links.
 	Goal string
-	// Deadline, if not nil, reserves costly links for bytes that the others cannot deliver in time, whatever the goals of the links
-	// are.
+	// Deadline, if not nil, uses costly links only for bytes that the others cannot deliver in time. It overrides the goals.
 	Deadline *Deadline
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.

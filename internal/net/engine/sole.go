@@ -8,9 +8,6 @@ import (
 	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
-// leastRate is the lowest rate that is assumed for a link, in bytes per second.
-const leastRate = 64 << 10
-
 // chooseSole chooses the link that serves the transfer alone while memory is scarce, and begins with it if that is so already. It
 // is one of the links that cost nothing, if one of them is up. A transfer with a goal, or in the background, chooses its links
 // itself.
@@ -34,7 +31,7 @@ func (r *run) chooseSole(cfg *transfer.Config) {
 	if len(free) == 0 {
 		return
 	}
-	sole := r.e.fleet.share(r, free, func(i int8) float64 { return max(leastRate, cfg.Links[i].Learned.Rate) })
+	sole := r.e.fleet.share(r, free, func(i int8) float64 { return max(transfer.LeastRate, cfg.Links[i].Learned.Rate) })
 	cfg.Links[sole].Sole = true
 	if r.e.budget.Scarce(r.req.Target.cost()) {
 		cfg.Warm, cfg.Scarce = false, true
