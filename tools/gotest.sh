@@ -18,11 +18,14 @@ run() {
 }
 
 # Packages without goroutines have no races. Those of the laboratory that measure time would measure the detector's.
-plain='/internal/(arch|core/(estimate|health|lanes|schedule|segment|transfer))$|/deploy$'
+plain='/internal/(arch|core/.*)$|/deploy$'
 packages=$($GO list ./...) || exit 1
 
 # Tables of thousands of requests run without the detector, and the random ones with it a hundred times.
 cases='^(TestSameAsDirect|TestDifferential)$'
+
+# So do minutes of virtual time in the engine: its other tests run the same code with the detector.
+worlds='^Test(OneOriginAccuses|SilenceOfSeveral|LinkReturnsAtOnce|MeteredTrials|DeadLinkIsProbedSparingly)$'
 
 # What runs side by side would compile the same packages more than once.
 # shellcheck disable=SC2086 # RACE may be empty
@@ -32,6 +35,7 @@ $GO build ./... && $GO build $RACE ./... || exit 1
 computes() {
 	local failed=0
 	run . -run "$cases" ./internal/daemon || failed=1
+	run . -run "$worlds" ./internal/net/engine || failed=1
 	GOGC=800 run lab ./sim ./literature ./power ./httprules ./mutate ./pac || failed=1
 	# shellcheck disable=SC2046 # a list
 	run . $(grep -E "$plain" <<<"$packages") || failed=1
@@ -55,7 +59,7 @@ jobs+=($!)
 
 failed=0
 # shellcheck disable=SC2046,SC2086
-TRIBUTARY_CASES=100 run . $RACE -skip '^TestSameAsDirect$' $(grep -vE "$plain" <<<"$packages") || failed=1
+TRIBUTARY_CASES=100 run . $RACE -skip "^TestSameAsDirect$|$worlds" $(grep -vE "$plain" <<<"$packages") || failed=1
 for job in "${jobs[@]}"; do
 	wait "$job" || failed=1
 done
