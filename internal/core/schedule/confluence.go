@@ -42,7 +42,7 @@ const (
 	growPieces = 16                     // then they grow by one second in so many
 	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
 	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer
-	setups     = 16                     // a range for a connection of its own takes at least this many times the time until it answers
+	setups     = 16                     // a range takes at least this many times its share of setting up a connection
 	mostPieces = 6                      // approximate maximum outstanding on a connection: transfers allow 8 requests
 	leastPiece = 16 << 10               // bytes
 	manyBytes  = 16 << 20               // for objects of this size or larger, the origin is spared requests for less than 64 KiB
@@ -266,9 +266,9 @@ func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 	}
 	n := max(l.Rate*c.each*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
 	if l.Setup > 0 { // each new connection starts slowly, too
-		room := c.share(v, i) * float64(v.Window) / 2
-		if room == float64(v.Window)/2 { // no other link waits for room
-			room *= 2
+		room := float64(v.Window)
+		if share := c.share(v, i); share < 1 {
+			room *= share / 2 // for the range behind this one, too
 		}
 		n = max(n, min(l.Peak*setups*l.Setup.Seconds(), room))
 	}
