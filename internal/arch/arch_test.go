@@ -97,7 +97,8 @@ func within(p string, roots ...string) bool {
 	return false
 }
 
-// ruleOf returns the rules of the package and of the folders above it as one, and the folder in which packages import each other.
+// ruleOf returns the rules of the package and of the folders above it as one, and the folder in which packages import
+// each other.
 func ruleOf(p string) (all rule, root string, known bool) {
 	below := p
 	for at := p; at != "."; below, at = at, path.Dir(at) {
@@ -303,8 +304,8 @@ func TestArchitecture(t *testing.T) {
 	})
 }
 
-// mapped returns the folders on the map of docs/ARCHITECTURE.md, and whether the map calls them PURE. A folder is below the last one
-// with fewer spaces in front.
+// mapped returns the folders on the map of docs/ARCHITECTURE.md, and whether the map calls them PURE. A folder is below
+// the last one with fewer spaces in front.
 func mapped(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/ARCHITECTURE.md")

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/core/schedule"
 	links "github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
@@ -24,12 +23,16 @@ func TestEngine(t *testing.T) {
 			dial := links.DialFunc(func(ctx context.Context, l links.Link, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Metric))
 			})
+			scheduler, err := literature.Maker(name)
+			if err != nil {
+				t.Fatal(err)
+			}
 			c := config.Default()
 			c.Threshold = 64 << 10
 			tr, err := transport.New(transport.Config{
 				Settings: c, Log: slog.New(slog.DiscardHandler),
 				Source:    links.NewStatic(dial.Over(links.Link{Name: "wifi"}, links.Link{Name: "lte", Metric: 1})...),
-				Scheduler: func() schedule.Scheduler { made, _ := literature.New(name); return made },
+				Scheduler: scheduler,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -33,16 +33,25 @@ var registry = []struct {
 
 // New returns a new scheduler for one transfer, of this package or of the product.
 func New(name string) (schedule.Scheduler, error) {
+	scheduler, err := Maker(name)
+	if err != nil {
+		return nil, err
+	}
+	return scheduler(), nil
+}
+
+// Maker is schedule.Maker for the schedulers that New knows.
+func Maker(name string) (func() schedule.Scheduler, error) {
 	for _, e := range registry {
 		if e.name == name {
-			return e.make(), nil
+			return e.make, nil
 		}
 	}
-	s, err := schedule.New(name)
+	scheduler, err := schedule.Maker(name)
 	if err != nil {
 		return nil, fmt.Errorf("unknown scheduler %q: use one of %s", name, strings.Join(Names(), ", "))
 	}
-	return s, nil
+	return scheduler, nil
 }
 
 // Names returns the names that New knows, sorted.

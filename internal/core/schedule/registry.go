@@ -21,9 +21,18 @@ const Default = "confluence"
 
 // New returns a new scheduler for one transfer.
 func New(name string) (Scheduler, error) {
+	scheduler, err := Maker(name)
+	if err != nil {
+		return nil, err
+	}
+	return scheduler(), nil
+}
+
+// Maker returns the function that makes a new scheduler for each transfer.
+func Maker(name string) (func() Scheduler, error) {
 	for _, e := range registry {
 		if e.name == name {
-			return e.make(), nil
+			return e.make, nil
 		}
 	}
 	return nil, fmt.Errorf("unknown scheduler %q: use one of %s", name, strings.Join(Names(), ", "))

@@ -197,11 +197,9 @@ func TestNoLink(t *testing.T) {
 
 // scheduler returns what makes the schedulers of a name.
 func scheduler(name string) func() schedule.Scheduler {
-	return func() schedule.Scheduler {
-		s, err := schedule.New(name)
-		if err != nil {
-			panic(err)
-		}
-		return s
+	s, err := schedule.Maker(name)
+	if err != nil {
+		panic(err)
 	}
+	return s
 }

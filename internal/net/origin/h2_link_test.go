@@ -308,7 +308,10 @@ func TestH2TransferIsCut(t *testing.T) {
 		t.Run("R125 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlowServer(t, map[string]float64{"w0": 5, "w1": 10})
-				scheduler := func() schedule.Scheduler { s, _ := schedule.New(name); return s }
+				scheduler, err := schedule.Maker(name)
+				if err != nil {
+					t.Fatal(err)
+				}
 				e := engine.New(engine.Config{
 					Opener: s.pool.Pool, Log: slog.New(slog.DiscardHandler), Scheduler: scheduler,
 					Budget: 64 << 20, Window: 16 << 20, Threshold: 256 * kB,

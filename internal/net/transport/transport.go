@@ -200,14 +200,13 @@ func scheduling(c Config) (scheduler func() schedule.Scheduler, connections int,
 	if c.Scheduler != nil {
 		return c.Scheduler, 1, nil
 	}
-	name := c.Settings.Scheduler
-	if _, err := schedule.New(name); err != nil {
-		return nil, 0, fmt.Errorf("scheduler: %w", err)
-	}
-	if name == schedule.Default {
+	if c.Settings.Scheduler == schedule.Default {
 		connections = transfer.MostConns
 	}
-	return func() schedule.Scheduler { s, _ := schedule.New(name); return s }, connections, nil
+	if scheduler, err = schedule.Maker(c.Settings.Scheduler); err != nil {
+		return nil, 0, fmt.Errorf("scheduler: %w", err)
+	}
+	return scheduler, connections, nil
 }
 
 // Close closes the connections that no request uses. Requests under way continue.

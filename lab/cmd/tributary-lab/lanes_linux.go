@@ -104,9 +104,6 @@ func (b *bed) lanesMade(ctx context.Context, t *netlab.Tributary) error {
 
 // startFarEnds starts the servers that contenders need at the other end of the links; stop ends them.
 func (b *bed) startFarEnds(ctx context.Context, contenders []contender) (stop func(), err error) {
-	needs := func(of func(proxy) bool) bool {
-		return slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && of(*c.proxy) })
-	}
 	stop = func() {
 		if b.lanes != nil {
 			b.lanes.stop()
@@ -115,7 +112,7 @@ func (b *bed) startFarEnds(ctx context.Context, contenders []contender) (stop fu
 			b.uploads.stop()
 		}
 	}
-	if needs(func(p proxy) bool { return p.lanes }) {
+	if slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && c.proxy.lanes }) {
 		if b.lanes, err = b.startLanes(ctx); err != nil {
 			stop()
 			return nil, fmt.Errorf("relay: %w", err)

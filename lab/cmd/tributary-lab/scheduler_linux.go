@@ -29,11 +29,11 @@ on: see tributary serve --help. The names:
 			if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 				return cmd.Help()
 			}
-			if _, err := literature.New(args[0]); err != nil {
-				return err
+			scheduler, err := literature.Maker(args[0])
+			if err == nil {
+				os.Exit(cli.MainWith(args[1:], "", scheduler))
 			}
-			os.Exit(cli.MainWith(args[1:], "", func() schedule.Scheduler { s, _ := literature.New(args[0]); return s }))
-			return nil
+			return err
 		},
 	}
 }
@@ -45,7 +45,7 @@ func withScheduler(o *netlab.TributaryOptions, name string) error {
 		o.Scheduler = name
 		return nil
 	}
-	if _, err := literature.New(name); err != nil {
+	if _, err := literature.Maker(name); err != nil {
 		return err
 	}
 	self, err := os.Executable()
