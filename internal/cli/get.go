@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/front/get"
 	"github.com/tributary-http/tributary/internal/host/partial"
 	"github.com/tributary-http/tributary/internal/host/statefile"
@@ -98,7 +99,7 @@ type getFlags struct {
 	fromURL, fromServer, resume, force, downgrade, quiet, js bool
 	background                                               bool
 	input, limit                                             string
-	retry, parallel                                          int
+	retry, parallel, maxLinks                                int
 }
 
 func (f *getFlags) register(c *cobra.Command) {
@@ -120,6 +121,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.StringVar(&f.cacert, "cacert", "", "trust the CA certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
 	s.StringSliceVar(&f.except, "except", nil, "do not use the link `NAME`; repeatable")
+	s.IntVar(&f.maxLinks, "max-links", 0, "use at most `N` links at a time for each download, metered ones last; another one joins if one of them fails; 0 = all")
 	s.BoolVar(&f.background, "background", false, "give way to other traffic on the links")
 	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
 	s.DurationVar(&f.within, "within", 0, "finish within `DURATION`: use costly links only if the others would take longer")
@@ -153,8 +155,8 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, errors.New("-o - and --json both write to standard output: choose one")
 	case f.output == "-" && f.resume:
 		return nil, errors.New("standard output cannot be resumed: omit --resume, or write to a file")
-	case f.retry < 0 || f.parallel < 1:
-		return nil, errors.New("--retry wants 0 or more, and -j 1 or more")
+	case f.retry < 0 || f.parallel < 1 || f.maxLinks < 0:
+		return nil, errors.New("--retry and --max-links want 0 or more, and -j 1 or more")
 	case f.trace == "-":
 		return nil, errors.New("--trace cannot write to standard output: name a file")
 	}
@@ -172,7 +174,7 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		}
 		cfg.Exclude(name)
 	}
-	deadline := transport.Deadline{Within: f.within, Startup: transport.PlayerStartup}
+	deadline := policy.Deadline{Within: f.within, Startup: transport.PlayerStartup}
 	if f.bitrate != "" {
 		var rate config.Rate
 		if err := rate.UnmarshalText([]byte(f.bitrate)); err != nil || rate <= 0 {
@@ -196,13 +198,16 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, err
 	}
 	r := &getRun{
-		deadline: deadline,
-		app:      a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
+		links: policy.Request{MaxLinks: f.maxLinks},
+		app:   a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
 		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace, retry: f.retry, parallel: f.parallel,
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
 			AllowDowngrade: f.downgrade, Dated: true, Stdout: a.rawStdout, Partial: partial.Store(statefile.Path(a.getenv, "partial")),
 		},
+	}
+	if deadline.Within > 0 || deadline.Bitrate > 0 {
+		r.links.Deadline = &deadline
 	}
 	if !given("user-agent") {
 		f.agent = "tributary/" + a.version
@@ -259,10 +264,10 @@ type getRun struct {
 	bars     bool // draw progress bars
 	quiet    bool
 	json     bool
-	retry    int                // further attempts after temporary errors
-	parallel int                // downloads at a time
-	trace    string             // file for the trace of the links; "" = none
-	deadline transport.Deadline // zero Within and Bitrate = none
+	retry    int            // further attempts after temporary errors
+	parallel int            // downloads at a time
+	trace    string         // file for the trace of the links; "" = none
+	links    policy.Request // which links may carry the downloads
 }
 
 // start downloads everything until a signal arrives.
@@ -312,9 +317,7 @@ func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
 
 // each downloads the URLs in turn. It returns the error of a single URL as it is, and a severalError for several.
 func (r *getRun) each(ctx context.Context, t http.RoundTripper) error {
-	if r.deadline.Within > 0 || r.deadline.Bitrate > 0 {
-		ctx = transport.WithDeadline(ctx, r.deadline)
-	}
+	ctx = transport.With(ctx, func(o *transport.Options) { o.Links = r.links })
 	g := &get.Getter{Transport: t, Options: r.options}
 	if !r.quiet {
 		g.Note = func(text string) { fmt.Fprintln(r.console, "tributary:", text) }

@@ -51,7 +51,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	case status == 0:
 		return nil, transport.ErrNoLink
 	}
-	transport.UsageOf(r.Context()).Add("wifi", 1, 0)
+	transport.OptionsOf(r.Context()).Usage.Add("wifi", 1, 0)
 	header := http.Header{"Etag": {`"v"`}}
 	maps.Copy(header, s.header)
 	if s.answered != nil {
@@ -155,6 +155,7 @@ func TestGetExitCodes(t *testing.T) {
 		{"--link a/b http://h/a", exitUsage, "interface name"},
 		{"--link a --except a http://h/a", exitUsage, "exclude each other"},
 		{"--except a http://h/except", exitOK, "except: 7 B in"},
+		{"--max-links -1 http://h/a", exitUsage, "0 or more"},
 		{"", exitUsage, "--help"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

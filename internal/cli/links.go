@@ -109,7 +109,7 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 	rows := []linkRow{}
 	for _, c := range all {
 		r := linkRow{
-			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Metered, Trusted: cfg.Trusts(c.Link.Name),
+			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Terms.Metered, Trusted: cfg.Trusts(c.Link.Name),
 			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
 		}
 		if c.Use && c.Link.Metric < link.Unranked {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/doctor"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -33,7 +34,7 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 						DNS: []netip.AddrPort{netip.AddrPortFrom(gateway, 53)},
 					},
 				},
-				{State: "off", Reason: "switched off", Link: link.Link{Name: "eth0", Kind: link.KindEthernet, Metered: true}},
+				{State: "off", Reason: "switched off", Link: link.Link{Name: "eth0", Kind: link.KindEthernet, Terms: policy.Terms{Metered: true}}},
 				{Reason: "not one of the links that were named", Link: link.Link{Name: "via0", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080", Metric: link.Unranked}},
 			}, &link.Resolver{Binder: link.Device{}}, nil
 		},

@@ -274,7 +274,7 @@ var results = map[string]string{
 	"link": "no link left", "local": "error on this machine",
 }
 
-// spared maps each reason for which a goal leaves out a link to its explanation.
+// spared maps each reason for which the policy or a goal leaves out a link to its explanation.
 var spared = map[string]string{
 	"too_early":   "not needed yet: the rates of the other links are still being measured",
 	"no_room":     "not needed: the client does not read faster",
@@ -282,6 +282,9 @@ var spared = map[string]string{
 	"costs_money": "it is metered, and its speed is not worth its data (goal = \"cheapest\", metered_per_percent)",
 	"just_silent": "not woken yet: the other links have only just stopped",
 	"in_time":     "not needed: the other links will meet the deadline",
+	"metered":     "it is metered, and this client may not use metered links",
+	"untrusted":   "its network must not see the request's credentials (trusted = false)",
+	"max_links":   "not needed: as many links as --max-links allows carry the download",
 }
 
 // leftOut explains why a download does not use a link, and names the key that changes it.

@@ -101,7 +101,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d := newDaemon(cfg, log)
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
-		Source: &link.Netlink{Options: transport.Options(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
+		Source: &link.Netlink{Options: transport.LinkOptions(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
 		History: transport.HistoryFile(cfg), RelayState: RelayFile(), Scheduler: scheduler,
 	})
 	if err != nil {

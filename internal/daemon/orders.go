@@ -63,7 +63,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 
 // fill downloads into one file and reports its progress.
 func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
-	ctx, stop := context.WithCancel(transport.WithFlow(ctx, transport.Flow{Unmetered: o.Unmetered}))
+	ctx, stop := context.WithCancel(transport.With(ctx, func(w *transport.Options) { w.Links.Unmetered = o.Unmetered }))
 	defer stop()
 	options, err := d.options(o)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestOrders(t *testing.T) {
 	}
 	// An order that must not cost anything does not use the metered links that appear meanwhile.
 	metered := named("wifi", "wifi2", "lte", "lte2")
-	metered[2].Metered, metered[3].Metered = true, true
+	metered[2].Terms.Metered, metered[3].Terms.Metered = true, true
 	free = true
 	var joined float64 // bytes at that time
 	if last, end := fill(3, nil, func(at map[string]any) {

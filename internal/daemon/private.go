@@ -49,7 +49,7 @@ type Private struct {
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
-		Source: &link.Netlink{Options: transport.Options(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
+		Source: &link.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
 		Roots: o.Roots,
 	})
 }

@@ -47,7 +47,7 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), Partial: partial.Store(statefile.Path(os.Getenv, "partial")), MaxConcurrent: d.cfg.MaxConcurrent,
 		Agent: "tributary/" + d.version, Log: d.log,
 		Free: func(ctx context.Context) context.Context {
-			return transport.WithFlow(ctx, transport.Flow{Unmetered: true})
+			return transport.With(ctx, transport.Unmetered)
 		},
 	})
 	var session [20]byte

@@ -89,7 +89,7 @@ func TestRPCUnmetered(t *testing.T) {
 	cfg.RPC, cfg.DownloadDir = "127.0.0.1:0", t.TempDir()
 	r := newRig(t, s, cfg, "wifi")
 	links := named("wifi", "lte")
-	links[1].Metered = true
+	links[1].Terms.Metered = true
 	r.source.Set(links...)
 	c := rpcCaller(r)
 	tick := time.NewTicker(10 * time.Millisecond)

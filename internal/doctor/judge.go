@@ -95,7 +95,7 @@ func links(f *Facts) []Check {
 	var names []string
 	for _, l := range f.Used() {
 		name := l.Link.Name
-		if l.Link.Metered {
+		if l.Link.Terms.Metered {
 			name += " (metered)"
 		}
 		names = append(names, name)

@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		{"no upstream proxy", func(f *Facts) { f.Links[1] = through(errors.New("refused")) }, "upstream office", Fail, "refused", "via in [link.office]"},
 		{"an upstream proxy, offline", func(f *Facts) { f.Links[1] = through(errOffline) }, "upstream office", Skipped, "--offline", ""},
 		{"no list of links", func(f *Facts) { f.LinksError = errors.New("netlink") }, "links", Fail, "netlink", ""},
-		{"a metered link", func(f *Facts) { f.Links[1].Link.Metered = true }, "links", OK, "wwan0 (metered)", ""},
+		{"a metered link", func(f *Facts) { f.Links[1].Link.Terms.Metered = true }, "links", OK, "wwan0 (metered)", ""},
 
 		{
 			"no permission to bind", func(f *Facts) { f.Links[1].BindError = fmt.Errorf("bind: %w", unix.EPERM) },

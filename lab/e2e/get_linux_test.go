@@ -207,6 +207,31 @@ func TestGetSurvivesALink(t *testing.T) {
 	r.isObject(r.read(file), o)
 }
 
+// TestGetMaxLinks: a download over at most one link uses no other one, until that one fails.
+func TestGetMaxLinks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, equal(), netlab.NginxOptions{})
+	o := r.object(15_000_000)
+	for _, down := range []bool{false, true} {
+		file := r.file()
+		f := r.getting("--max-links", "1", "--json", "-o", file, r.nginx.NamedURL(o))
+		if r.has(file+".part", 3_000_000); down {
+			if err := r.lab.Link("wifi").Down(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.ended(0)
+		r.isObject(r.read(file), o)
+		bytes := map[string]int64{}
+		for _, l := range f.report().Links {
+			bytes[l.Name] = l.Bytes
+		}
+		if bytes["wifi"] < 3_000_000 || (bytes["lte"] > 0) != down {
+			t.Errorf("wifi goes down: %v, bytes: %v", down, bytes)
+		}
+	}
+}
+
 // With all links gone it waits for the configured time, says so, and keeps its bytes.
 func TestGetLosesAllLinks(t *testing.T) {
 	t.Parallel()

@@ -214,6 +214,19 @@ func (w *world) state() transfer.State {
 	return w.last
 }
 
+// newGoal returns a new goal, nil for none.
+func newGoal(name string) (schedule.Goal, error) {
+	switch name {
+	case "", schedule.Fastest:
+		return nil, nil
+	case schedule.FrugalGoal:
+		return &schedule.Frugal{}, nil
+	case schedule.CheapestGoal:
+		return &schedule.Cheapest{PerPercent: schedule.DefaultPerPercent}, nil
+	}
+	return nil, fmt.Errorf("unknown goal %q", name)
+}
+
 // Run runs one transfer.
 func Run(s Spec) (Result, error) {
 	if knows(s.Scheduler) {
@@ -229,7 +242,7 @@ func Run(s Spec) (Result, error) {
 		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
 		now: s.began, wake: -1, boardAt: -1, lastOut: -1,
 	}
-	goal, err := schedule.NewGoal(cmp.Or(s.Goal, schedule.Fastest))
+	goal, err := newGoal(s.Goal)
 	if err != nil {
 		return Result{}, err
 	}

@@ -41,4 +41,6 @@ func WithReport(ctx context.Context, r *Report) context.Context {
 // WithSize returns a context that carries the probable size of a request's object in bytes, for callers that know it from a
 // catalog or an earlier response. All unmetered links are then used at once, without waiting for the first response. A wrong size
 // costs a request of up to 128 KiB on each of them, but never affects the content.
-func WithSize(ctx context.Context, size int64) context.Context { return transport.WithSize(ctx, size) }
+func WithSize(ctx context.Context, size int64) context.Context {
+	return transport.With(ctx, func(o *transport.Options) { o.Size = size })
+}

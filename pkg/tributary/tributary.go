@@ -148,7 +148,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if report, ok := ctx.Value(reportKey{}).(*Report); ok {
 		used = &report.used
 	}
-	q := r.WithContext(transport.WithUsage(ctx, used))
+	q := r.WithContext(transport.With(ctx, func(o *transport.Options) { o.Usage = used }))
 	if _, ok := r.Header["User-Agent"]; !ok {
 		q.Header = r.Header.Clone()
 		if q.Header == nil {

@@ -12,13 +12,12 @@ import (
 
 // Memory holds the findings of earlier GETs about the origin.
 type Memory struct {
-	Whole    bool            // it served this object whole, regardless of the requested range
-	Small    bool            // it recently served no object worth several links
-	Size     int64           // probable size of the object in bytes, 0 = unknown: a hint from an earlier GET or from the client
-	Sure     bool            // Size is from the client
-	Excluded map[string]bool // links over which it refused an object that it served over another one
-	Refuses  bool            // it recently refused later requests for an object that it served
-	Dear     bool            // bytes that turn out to be unwanted cost something
+	Whole   bool  // it served this object whole, regardless of the requested range
+	Small   bool  // it recently served no object worth several links
+	Size    int64 // probable size of the object in bytes, 0 = unknown: a hint from an earlier GET or from the client
+	Sure    bool  // Size is from the client
+	Refuses bool  // it recently refused later requests for an object that it served
+	Dear    bool  // bytes that turn out to be unwanted cost something
 }
 
 // Plan describes how the requests of a GET begin.
@@ -74,7 +73,6 @@ type Opening struct {
 	initial  map[string][]string // fields of the first request
 	joined   map[string][]string // fields of all other requests
 	ifRange  string              // the client's own If-Range, only on the first request (R80)
-	barred   map[string]bool     // links that are a last resort
 	version  *Identity           // nil before the first Join
 	served   []string            // links over which the version was served; the first one's response determined it
 	ignored  bool                // a range request was answered with the whole object
@@ -139,6 +137,9 @@ func (o *Opening) once() bool {
 	query := strings.Contains(o.path, "?") && !o.memory.Sure
 	return (query || o.memory.Refuses) && !o.memory.Dear
 }
+
+// Exposes reports whether the fields of the request reveal credentials to the operator of a link.
+func (o *Opening) Exposes() bool { return o.exposes }
 
 // Fields returns the fields of the next request, except Host and Range, and its If-Range. Once the version is known, the only
 // condition that requests carry is that the version is still the same (R78, R95).

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
-	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/segment"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 )
@@ -487,44 +486,12 @@ func TestR110WholeMakesTheAnswerWithoutARange(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	up, banned, down := health.Up, health.Banned, health.Down
-	wifi, lte := Link{Name: "wifi", State: up, Metric: 600}, Link{Name: "lte", State: up, Metric: 700}
-	in := func(l Link, s health.State) Link { l.State = s; return l }
-	open := func(l Link) Link { l.Untrusted = true; return l }
-	cookie := header("Cookie", "a=b")
-	tests := []struct {
-		name    string
-		scheme  string
-		h       map[string][]string
-		refused string
-		links   []Link
-		want    []int8
-		later   bool // an untrusted link that appears later may join
-	}{
-		{"the lowest metric first", "http", header(), "", []Link{lte, wifi}, []int8{1, 0}, true},
-		{"R118 a link that was refused is a last resort", "http", header(), "wifi", []Link{wifi, lte}, []int8{0, 1}, true},
-		{"R118 unless no other one is up", "http", header(), "wifi", []Link{wifi, in(lte, banned)}, []int8{0, 1}, true},
-		{"R205 credentials over trusted links only", "http", cookie, "", []Link{open(wifi), lte}, []int8{1}, false},
-		{"R205 over one other link if no trusted one is up", "http", cookie, "", []Link{open(wifi), in(lte, banned)}, []int8{1, 0}, false},
-		{"R205 over the best of those that are not down", "http", cookie, "", []Link{open(in(wifi, down)), open(lte)}, []int8{1}, false},
-		{"R205 over no other one", "http", cookie, "", []Link{open(lte), open(wifi)}, []int8{1}, false},
-		{"R205 https shows nothing", "https", cookie, "", []Link{open(wifi), lte}, []int8{0, 1}, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			o := New(tt.scheme, "/object", tt.h, small)
-			o.Begin(Memory{Excluded: map[string]bool{tt.refused: true}})
-			if got := o.Order(tt.links); !slices.Equal(got, tt.want) {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
-			if got := o.Allows(true); got != tt.later {
-				t.Errorf("a later link is allowed: %v", got)
-			}
-			last := tt.refused != "" && tt.links[1].State == up
-			if got := o.Resort(tt.refused); tt.refused != "" && got != last {
-				t.Errorf("the refused link is a last resort: %v", got)
-			}
-		})
+// TestExposed: what the fields say goes only over links whose operator may see it.
+func TestExposed(t *testing.T) {
+	for scheme, want := range map[string]bool{"http": true, "https": false} {
+		o := New(scheme, "/object", header("Cookie", "a=b"), small)
+		if o.Begin(Memory{}); o.Exposes() != want || New(scheme, "/object", header(), small).Exposes() {
+			t.Errorf("%s: %v", scheme, o.Exposes())
+		}
 	}
 }

@@ -267,14 +267,3 @@ func BenchmarkGoal(b *testing.B) {
 		})
 	})
 }
-
-func TestNewGoal(t *testing.T) {
-	for _, name := range schedule.Goals() {
-		if _, err := schedule.NewGoal(name); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := schedule.NewGoal("thirsty"); err == nil {
-		t.Error("an unknown goal")
-	}
-}

@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // Goal decides which links a transfer leaves unused. Any scheduler can divide the ranges among the others. A Goal may keep state;
 // it is not safe for concurrent use. The goal "fastest" is nil: all links are used.
@@ -14,7 +10,7 @@ type Goal interface {
 	Spare(now time.Time, v *View) time.Time
 }
 
-// Goals returns the names of the goals.
+// Goals returns the names of the goals; package policy makes them.
 func Goals() []string { return []string{Fastest, FrugalGoal, CheapestGoal} }
 
 // The names of goals.
@@ -26,19 +22,6 @@ const (
 
 // DefaultPerPercent is the default PerPercent of Cheapest.
 const DefaultPerPercent = 1 << 20
-
-// NewGoal returns a new goal for one transfer, or nil for "fastest".
-func NewGoal(name string) (Goal, error) {
-	switch name {
-	case Fastest:
-		return nil, nil
-	case FrugalGoal:
-		return &Frugal{}, nil
-	case CheapestGoal:
-		return &Cheapest{PerPercent: DefaultPerPercent}, nil
-	}
-	return nil, fmt.Errorf("unknown goal %q: use one of %s", name, strings.Join(Goals(), ", "))
-}
 
 // Spared says why a goal does not use a link.
 type Spared uint8

@@ -16,8 +16,8 @@ type EventKind uint8
 // The kinds of events, with the fields that each uses.
 const (
 	Tick         EventKind = iota // the deadline has passed
-	LinkState                     // Link, State, Cause: the shared state of a link; New, Allowed: only for a link that has appeared
-	Permitted                     // Link, Allowed: whether the policy lets it carry requests from now on
+	LinkState                     // Link, State, Cause: the shared state of a link; New, Allowed: only for one that has appeared
+	Permitted                     // Link, Allowed: whether the policy lets it carry requests from now on; Spare: it would if another left. A Tick follows
 	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: pipelined requests are answered
 	OpenFailed                    // Conn, Outcome, OriginRefused: the origin refused; the link works. SlotFreed follows NoSlot
 	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
@@ -57,6 +57,7 @@ type Event struct {
 	RetryAfter    time.Duration
 	New           *LinkConfig // known facts about a new link, which has the next number; nil if Link is known
 	Allowed       bool        // the link may carry requests
+	Spare         bool        // see LinkConfig
 }
 
 // ActionKind is the kind of an Action.
@@ -109,6 +110,7 @@ type Action struct {
 type Result struct {
 	Do   []Action  // in this order; valid until the next Handle
 	Next time.Time // when Handle wants a Tick if nothing happens before; zero = never
+	Ask  bool      // a link left or came back: the policy may allow others now. A Tick follows its answer
 
 	Received Received // result of a Read
 	Ready    int64    // offset up to which bytes can be delivered

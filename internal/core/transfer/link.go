@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/energy"
@@ -50,6 +51,7 @@ const (
 type link struct {
 	allowed   bool // by policy, now or earlier
 	withheld  bool // by policy, for now
+	spare     bool // withheld until another link leaves
 	metered   bool
 	optional  bool
 	radio     *energy.Radio
@@ -98,6 +100,7 @@ type link struct {
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.camp, l.spot.differs = int8(i), -1
 	l.state, l.metered, l.resort, l.sole = c.State, c.Metered, c.Resort, c.Sole
+	l.withheld, l.spare = c.Spare, c.Spare
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
 	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
@@ -189,9 +192,9 @@ func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
 // permitted applies the policy to a link. A link that is withheld carries nothing more: its connections close, and it counts as one
 // that may come back.
-func (m *Machine) permitted(link int8, may bool) {
+func (m *Machine) permitted(link int8, may, spare bool) {
 	l := &m.links[link]
-	l.withheld = !may
+	l.withheld, l.spare = !may, spare
 	switch {
 	case may && !l.allowed:
 		l.allowed = true
@@ -207,12 +210,39 @@ func (m *Machine) permitted(link int8, may bool) {
 	}
 }
 
+// Out reports whether a link does not serve the object, whatever the policy and the state of the link.
+func (m *Machine) Out(link int8) bool {
+	return int(link) < len(m.links) && (m.links[link].excluded || m.links[link].forbidden)
+}
+
+// mayServe returns the number of links that may serve now or soon.
+func (m *Machine) mayServe() (n int) {
+	for i := range m.links {
+		l := &m.links[i]
+		if l.allowed && !l.withheld && !m.Out(int8(i)) && (l.state == health.Up || l.state == health.Suspect) {
+			n++
+		}
+	}
+	return n
+}
+
+// asks reports whether the number of links that may serve has changed while the policy spares others.
+func (m *Machine) asks() bool {
+	if !slices.ContainsFunc(m.links, func(l link) bool { return l.spare }) {
+		return false
+	}
+	was := m.serving
+	m.serving = m.mayServe()
+	return m.serving != was
+}
+
 // linkState applies the shared state of a link.
 func (m *Machine) linkState(now time.Time, e Event) {
 	if e.New != nil {
-		m.links = append(m.links, link{allowed: e.Allowed})
+		allowed := e.Allowed || e.New.Spare
+		m.links = append(m.links, link{allowed: allowed})
 		m.links[len(m.links)-1].init(len(m.links)-1, *e.New)
-		if e.Allowed {
+		if allowed {
 			m.cfg.Order = append(m.cfg.Order, e.Link)
 		}
 	}

@@ -280,6 +280,7 @@ func TestWithheld(t *testing.T) {
 	permit := func(s *script, i int8, may bool) {
 		s.t.Helper()
 		s.handle(Event{Kind: Permitted, Link: i, Allowed: may})
+		s.tick()
 	}
 	begin := func(t *testing.T) (*script, *asked) {
 		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 2, 1*mB)

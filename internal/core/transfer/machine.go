@@ -27,7 +27,7 @@ type Config struct {
 	Background  bool          // give way to other traffic; see yielding
 	KeepWindow  bool          // the reorder window does not shrink to the need of a slow client: the goal is to stay ahead of it
 	Links       []LinkConfig
-	Order       []int8        // all links that the policy allows, in order of preference for the first request
+	Order       []int8        // all links that the policy allows or spares, in order of preference for the first request
 	Warm        bool          // connect over the unmetered links at once
 	Ahead       segment.Range // requested over other unmetered links before the first response; empty = nothing
 	AheadEach   int64         // bytes of Ahead for each of them
@@ -51,6 +51,7 @@ type LinkConfig struct {
 	Learned estimate.Entry
 
 	Resort   bool          // it serves only when no other link can
+	Spare    bool          // the policy allows it once another link leaves: see Result.Ask
 	Sole     bool          // it serves alone while memory is scarce
 	Optional bool          // the goal may do without it: it is not connected before it is needed
 	Radio    *energy.Radio // energy cost of its bytes; nil = unknown
@@ -83,6 +84,7 @@ type Machine struct {
 	lastOutcome fault.Outcome // of the last failure, for Fail
 	lastLink    int8
 	firstSent   int // requests sent before the size was known
+	serving     int // links that may serve, as the policy last knew
 
 	// The last failure by which a link left the transfer: if no link is left, it is the reason, not that an earlier response over one
 	// of them ended later.
@@ -130,6 +132,7 @@ func New(cfg Config) *Machine {
 	for _, i := range cfg.Order {
 		m.links[i].allowed = true
 	}
+	m.serving = m.mayServe()
 	return m
 }
 
@@ -146,7 +149,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case LinkState:
 		m.linkState(now, e)
 	case Permitted:
-		m.permitted(e.Link, e.Allowed)
+		m.permitted(e.Link, e.Allowed, e.Spare)
 	case Opened:
 		m.opened(now, e)
 	case OpenFailed:
@@ -191,6 +194,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case Tick:
 	}
 	m.finish()
+	ask := false
 	if !m.ended {
 		m.measureClient(now)
 		m.silence(now)
@@ -199,7 +203,9 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		}
 		m.decide(now, e.Kind == Read)
 		m.compareTwice()
-		m.strand(now)
+		if ask = m.asks(); !ask && e.Kind != Permitted { // the answers of the policy are taken together
+			m.strand(now)
+		}
 	}
 	var next time.Time
 	if !m.ended {
@@ -207,7 +213,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		next = m.deadline(now)
 	}
 	m.accountStandstill(now)
-	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.deliverable(), Holds: max(m.committed(), m.led.Window())}
+	return Result{Do: m.do, Next: next, Ask: ask, Received: m.got, Ready: m.deliverable(), Holds: max(m.committed(), m.led.Window())}
 }
 
 // deliverable returns the offset up to which bytes can be delivered: the last byte is held back while a link is doubtful.

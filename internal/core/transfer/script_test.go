@@ -33,6 +33,7 @@ type script struct {
 	sched   *steps
 	now     time.Time
 	next    time.Time // deadline of the machine
+	again   bool      // it asked the policy again
 	pending []Action
 	h2      bool    // connections speak HTTP/2
 	told    []int64 // needs
@@ -121,7 +122,7 @@ func (s *script) handle(e Event) {
 	s.t.Helper()
 	before := s.state()
 	r := s.m.Handle(s.now, e)
-	s.next = r.Next
+	s.next, s.again = r.Next, r.Ask
 	forgets := slices.ContainsFunc(r.Do, func(a Action) bool { return a.Kind == Forget })
 	if after := s.state(); !s.m.ended && !forgets { // the actions explain the difference of the snapshots
 		got := Received{Fresh: after.Received - after.Waste - before.Received + before.Waste, Waste: after.Waste - before.Waste}

@@ -100,7 +100,7 @@ var errEndless = errors.New("the server redirects too many times")
 func (x *exchange) chain(t target, h http.Header, stop func(*http.Response, target) bool) (*answer, error) {
 	ctx := x.r.Context()
 	if x.crowded {
-		ctx = transport.Undivided(ctx, transport.Crowded)
+		ctx = transport.With(ctx, func(o *transport.Options) { o.Undivided = transport.Crowded })
 	}
 	a := &answer{first: t, header: h, at: t}
 	h = h.Clone()

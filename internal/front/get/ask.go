@@ -73,7 +73,7 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
 	ctx := d.ctx
 	if of != nil && of.size > 0 && of.place == w.at.place() { // the request goes there directly, without redirects
-		ctx = transport.WithSize(ctx, of.size)
+		ctx = transport.With(ctx, func(o *transport.Options) { o.Size = of.size })
 	}
 	resp, err := client.Do(r.WithContext(ctx))
 	if err == nil {

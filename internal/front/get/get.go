@@ -148,7 +148,10 @@ type download struct {
 }
 
 func newDownload(ctx context.Context, g *Getter, m *Meter) *download {
-	return &download{Getter: g, ctx: transport.Repeatable(transport.WithUsage(ctx, &m.usage)), meter: m}
+	ctx = transport.With(ctx, func(o *transport.Options) { // the user vouches for the credentials
+		o.Repeatable, o.Usage = true, &m.usage
+	})
+	return &download{Getter: g, ctx: ctx, meter: m}
 }
 
 // maxRestarts is how often a download may start again because the object or the server changed.

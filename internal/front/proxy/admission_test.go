@@ -314,7 +314,7 @@ func TestCrowds(t *testing.T) {
 		g.f.mu.Lock()
 		defer g.f.mu.Unlock()
 		for i, r := range g.f.requests {
-			if reason := transport.Reason(r.Context()); (reason == "crowded") != (i == 128) {
+			if reason := transport.OptionsOf(r.Context()).Undivided; (reason == "crowded") != (i == 128) {
 				t.Errorf("request %d: reason %q", i, reason)
 			}
 		}

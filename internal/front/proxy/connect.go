@@ -41,14 +41,14 @@ func (x *exchange) connect() {
 		x.unproven(addr, flow)
 		return
 	}
-	conn, l, err := x.p.Transport.DialTunnel(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr)
+	conn, l, err := x.p.Transport.DialTunnel(x.p.paying(flowing(x.r.Context(), flow), x.client), addr)
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	setKeepAlive(conn)
 	// The head must have neither Content-Length nor Transfer-Encoding, which net/http does not promise.
-	x.tunnel([]byte(established), conn, l, x.p.again(transport.WithFlow(x.r.Context(), flow), addr))
+	x.tunnel([]byte(established), conn, l, x.p.again(flowing(x.r.Context(), flow), addr))
 }
 
 // unproven serves a tunnel that is dialed after its first bytes.

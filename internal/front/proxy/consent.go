@@ -14,7 +14,12 @@ func (p *Proxy) paying(ctx context.Context, c *client) context.Context {
 	}
 	c.asks.Store(true)
 	c.consent.Give(p.Meters(c.app))
-	return transport.WithConsent(ctx, &c.consent)
+	return transport.With(ctx, func(o *transport.Options) { o.Consent = &c.consent })
+}
+
+// flowing returns a context whose requests and tunnels belong to a flow.
+func flowing(ctx context.Context, f transport.Flow) context.Context {
+	return transport.With(ctx, func(o *transport.Options) { o.Flow = f })
 }
 
 // Withdraw sets the names of the links that are metered now, and resets the tunnels over them whose clients may not use metered

@@ -7,9 +7,10 @@ import (
 	"net/textproto"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/net/transport"
-	"golang.org/x/net/http/httpguts"
 )
 
 // exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach it
@@ -81,13 +82,13 @@ func (x *exchange) fetch(t target) {
 	by := x.client.carrier(x.p, t, x.r)
 	// A redirected request is dialed by address; its Host shows which requests it belongs with.
 	host, _, _ := splitAuthority(t.host)
-	ctx := x.p.paying(transport.WithFlow(asked, transport.Flow{
+	ctx := x.p.paying(flowing(asked, transport.Flow{
 		User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, ".")),
 	}), x.client)
 	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
-			ctx = transport.Undivided(ctx, transport.Crowded)
+			ctx = transport.With(ctx, func(o *transport.Options) { o.Undivided = transport.Crowded })
 		}
 	}
 	out := x.request(t, header, offer)
@@ -98,7 +99,8 @@ func (x *exchange) fetch(t target) {
 		}
 	}()
 	a, err := x.await(func() (*answer, error) {
-		resp, err := by.RoundTrip(out.WithContext(transport.WithUsage(httptrace.WithClientTrace(ctx, x.trace()), &used)))
+		ctx := transport.With(httptrace.WithClientTrace(ctx, x.trace()), func(o *transport.Options) { o.Usage = &used })
+		resp, err := by.RoundTrip(out.WithContext(ctx))
 		if err != nil {
 			return nil, err
 		}

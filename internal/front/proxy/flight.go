@@ -34,12 +34,11 @@ type redial func(wanted context.Context, avoid string) (net.Conn, string, error)
 // again returns a function that dials addr over another link than that of the tunnel, and over none that costs money.
 func (p *Proxy) again(ctx context.Context, addr string) redial {
 	return func(wanted context.Context, avoid string) (net.Conn, string, error) {
-		f := transport.FlowOf(ctx)
-		f.Avoid, f.Unmetered = avoid, true
+		ctx := transport.With(ctx, func(o *transport.Options) { o.Links.Avoid, o.Links.Unmetered = avoid, true })
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(wanted, cancel)()
-		return p.Transport.DialTunnel(transport.WithFlow(ctx, f), addr)
+		return p.Transport.DialTunnel(ctx, addr)
 	}
 }
 

@@ -41,13 +41,13 @@ func TestFlows(t *testing.T) {
 		o, _ := answer(t, small)
 		g := start(t, alice)
 		g.send("PUT " + o.url("/a") + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").wantHead("200")
-		want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "127.0.0.1"})
+		want(t, flowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "127.0.0.1"})
 	})
 	t.Run("a redirected request belongs to its host", func(t *testing.T) {
 		o, _ := answer(t, small)
 		g := redirected(t, o.addr, alice)
 		g.send("GET /a HTTP/1.1\r\nHost: WWW.Example.com.:8000\r\n\r\n").wantHead("200")
-		want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "www.example.com"})
+		want(t, flowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "www.example.com"})
 	})
 	t.Run("an app that may not use metered links, asked once for a connection", func(t *testing.T) {
 		o, _ := answer(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") // as the answer to a HEAD must end
@@ -62,7 +62,7 @@ func TestFlows(t *testing.T) {
 			metered = m
 			c.send("HEAD " + o.url("/a") + " HTTP/1.1\r\nHost: x\r\n\r\n")
 			c.wantHead("200")
-			want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{Host: "127.0.0.1", Unmetered: !m})
+			want(t, flowOf(g.f.last().Context()), transport.Flow{Host: "127.0.0.1", Unmetered: !m})
 		}
 		if asked != 1 {
 			t.Errorf("asked %d times whose a connection is", asked)
@@ -126,7 +126,7 @@ func TestFlows(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, <-o.f.flows, transport.Flow{Program: "aria2/1.36.0"})
-		want(t, transport.FlowOf(o.f.last().Context()), transport.Flow{Host: openedHost})
+		want(t, flowOf(o.f.last().Context()), transport.Flow{Host: openedHost})
 		// The origin is known. A connection that then turns out not to be HTTP becomes a tunnel.
 		c = o.send(connect)
 		c.wantHead("200")

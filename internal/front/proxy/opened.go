@@ -53,7 +53,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	var origin transport.Dialed // zero if the origin need not be asked
 	if !x.p.Intercept.Ready(addr) {
 		var err error
-		if origin, err = x.p.DialOrigin(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr); err != nil {
+		if origin, err = x.p.DialOrigin(x.p.paying(flowing(x.r.Context(), flow), x.client), addr); err != nil {
 			x.fail(err)
 			return
 		}
@@ -111,9 +111,9 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 		drop()
 		x.p.serveSniffed(t.cut, client, got.Early, addr, x.client, flow)
 	case got.Spent || origin.Conn == nil:
-		x.p.tunnelAfterAll(x.p.paying(transport.WithFlow(t.cut, flow), x.client), x.client, client, got.Early, addr)
+		x.p.tunnelAfterAll(x.p.paying(flowing(t.cut, flow), x.client), x.client, client, got.Early, addr)
 	default:
-		t.again = x.p.again(transport.WithFlow(t.cut, flow), addr)
+		t.again = x.p.again(flowing(t.cut, flow), addr)
 		x.p.runTunnel(t, client, got.Early)
 	}
 }

@@ -185,6 +185,13 @@ func newForwarder() *forwarder {
 	return f
 }
 
+// flowOf returns the flow of a context, Unmetered if its requests are.
+func flowOf(ctx context.Context) transport.Flow {
+	o := transport.OptionsOf(ctx)
+	o.Flow.Unmetered = o.Request().Unmetered
+	return o.Flow
+}
+
 func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	f.requests = append(f.requests, r)
@@ -192,7 +199,7 @@ func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.getErr != nil && r.Method == http.MethodGet {
 		return nil, f.getErr
 	}
-	transport.UsageOf(r.Context()).Add("lo", 0, 0)
+	transport.OptionsOf(r.Context()).Usage.Add("lo", 0, 0)
 	return f.transport.RoundTrip(r)
 }
 
@@ -202,7 +209,7 @@ func (f *forwarder) Close() {}
 func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
 	f.dialed <- addr
 	select {
-	case f.flows <- transport.FlowOf(ctx):
+	case f.flows <- flowOf(ctx):
 	default: // nobody asks
 	}
 	if f.dialErr != nil {

@@ -33,8 +33,8 @@ func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr
 		p.serveClear(c, addr)
 		return
 	}
-	flow.Exposed = v != isTLS
-	p.tunnelAfterAll(p.paying(transport.WithFlow(ctx, flow), of), of, c, early, addr)
+	ctx = transport.With(ctx, func(o *transport.Options) { o.Flow, o.Links.Exposes = flow, v != isTLS })
+	p.tunnelAfterAll(p.paying(ctx, of), of, c, early, addr)
 }
 
 // serveClear serves the requests on a connection to addr.

@@ -166,7 +166,7 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 // dial starts a tunnel.
 func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
 	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)}
-	origin, l, err := s.p.Transport.DialTunnel(s.p.paying(transport.WithFlow(s.ctx, flow), of), addr)
+	origin, l, err := s.p.Transport.DialTunnel(s.p.paying(flowing(s.ctx, flow), of), addr)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -176,7 +176,7 @@ func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
 		_ = origin.Close()
 		return nil, f
 	}
-	tun.again = s.p.again(transport.WithFlow(s.ctx, flow), addr)
+	tun.again = s.p.again(flowing(s.ctx, flow), addr)
 	return tun, nil
 }
 

@@ -110,8 +110,9 @@ func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, 
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true, Exposed: exposed}
-	origin, l, err := t.p.Transport.DialTunnel(t.p.paying(transport.WithFlow(t.ctx, flow), client), client.to.String())
+	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true}
+	ctx := transport.With(t.ctx, func(o *transport.Options) { o.Flow, o.Links.Exposes = flow, exposed })
+	origin, l, err := t.p.Transport.DialTunnel(t.p.paying(ctx, client), client.to.String())
 	if err != nil {
 		t.p.Log.Debug("cannot connect a redirected connection", "error", err)
 		return nil, false
@@ -122,7 +123,7 @@ func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, 
 		_ = origin.Close()
 		return nil, false
 	}
-	tun.again = t.p.again(transport.WithFlow(t.ctx, flow), client.to.String())
+	tun.again = t.p.again(ctx, client.to.String())
 	return tun, true
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -22,6 +24,11 @@ const (
 	mostBitrate = 1e12
 )
 
+// within returns a context whose requests have a deadline.
+func within(ctx context.Context, d policy.Deadline) context.Context {
+	return transport.With(ctx, func(o *transport.Options) { o.Links.Deadline = &d })
+}
+
 // wish returns the context of a request with the goal or deadline that its field asks for.
 func wish(ctx context.Context, h http.Header) (context.Context, *failure) {
 	lines := h[wishField]
@@ -32,19 +39,19 @@ func wish(ctx context.Context, h http.Header) (context.Context, *failure) {
 	if len(lines) == 1 {
 		switch name {
 		case "goal":
-			if slices.Contains(transport.Goals(), value) {
-				return transport.WithGoal(ctx, value), nil
+			if slices.Contains(schedule.Goals(), value) {
+				return transport.With(ctx, func(o *transport.Options) { o.Links.Goal = value }), nil
 			}
 		case "within":
 			if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s <= mostWithin.Seconds() {
-				return transport.WithDeadline(ctx, transport.Deadline{Within: time.Duration(s * float64(time.Second))}), nil
+				return within(ctx, policy.Deadline{Within: time.Duration(s * float64(time.Second))}), nil
 			}
 		case "bitrate":
 			if bits, err := strconv.ParseFloat(value, 64); err == nil && bits >= 1 && bits <= mostBitrate {
-				return transport.WithDeadline(ctx, transport.Deadline{Bitrate: bits / 8, Startup: transport.PlayerStartup}), nil
+				return within(ctx, policy.Deadline{Bitrate: bits / 8, Startup: transport.PlayerStartup}), nil
 			}
 		}
 	}
-	return ctx, badRequest("The field " + wishField + " is not understood. Use one of goal=" + strings.Join(transport.Goals(), ", goal=") +
+	return ctx, badRequest("The field " + wishField + " is not understood. Use one of goal=" + strings.Join(schedule.Goals(), ", goal=") +
 		", within=SECONDS, bitrate=BITS_PER_SECOND.")
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -29,12 +30,12 @@ func TestCostsWhileDialing(t *testing.T) {
 				return nc, err
 			})
 			p := direct.NewPassThrough(func() []link.Link {
-				return dial.Over(link.Link{Name: "wifi", Metered: metered.Load()})
+				return dial.Over(link.Link{Name: "wifi", Terms: policy.Terms{Metered: metered.Load()}})
 			}, nil, time.Minute)
 			defer p.Close()
-			var consent direct.Consent
+			var consent engine.Consent
 			consent.Give(given)
-			ctx := direct.WithConsent(t.Context(), &consent)
+			ctx := engine.With(t.Context(), func(o *engine.Options) { o.Consent = &consent })
 			ended := func(what string, err error) {
 				t.Helper()
 				if given && err != nil || !given && !errors.Is(err, engine.ErrCosts) {

@@ -60,26 +60,11 @@ func NewPlacer(p spread.Policy) *Placer {
 	return &Placer{wake: make(chan struct{}, 1), table: spread.New(p), open: map[spread.ID]*placed{}}
 }
 
-type flowKey struct{}
-
-// WithFlow returns a context whose requests and tunnels belong to the flow f. If Program is empty, it is the User-Agent of the
-// request unless f is redirected; if Host is empty, it is the dialed host. Domain is ignored.
-func WithFlow(ctx context.Context, f spread.Flow) context.Context {
-	return context.WithValue(ctx, flowKey{}, f)
-}
-
-// FlowOf returns the flow of a context, or the zero value if it has none. A withheld Consent in the context makes it Unmetered.
-func FlowOf(ctx context.Context) spread.Flow {
-	f, _ := ctx.Value(flowKey{}).(spread.Flow)
-	if c, ok := ctx.Value(consentKey{}).(*Consent); ok {
-		f.Unmetered = f.Unmetered || !c.Given()
-	}
-	return f
-}
-
 // flowTo returns the flow of a connection to addr for a program with this User-Agent.
 func flowTo(ctx context.Context, addr, agent string) spread.Flow {
-	f := FlowOf(ctx)
+	o := engine.OptionsOf(ctx)
+	f := o.Flow
+	f.Unmetered = o.Request().Unmetered
 	if f.Program == "" && !f.Redirected {
 		f.Program = agent
 	}
@@ -121,7 +106,7 @@ func (p *Placer) place(f spread.Flow, addr string, links []link.Link, lost func(
 	}
 	all := make([]spread.Link, len(links))
 	for i, l := range links {
-		all[i] = spread.Link{Name: l.Name, Metered: l.Last(), Lost: lost(l.Name)}
+		all[i] = spread.Link{Name: l.Name, Metered: l.Terms.Last(), Lost: lost(l.Name)}
 		if p.Remembered != nil {
 			all[i].Remembered = p.Remembered(l)
 		}

@@ -37,7 +37,7 @@ var wifiEth = []link.Link{{Name: "wifi"}, {Name: "eth"}}
 
 // as returns a context with the flow of a client.
 func as(t *testing.T, user, program string) context.Context {
-	return direct.WithFlow(t.Context(), spread.Flow{User: user, Program: program})
+	return engine.With(t.Context(), func(o *engine.Options) { o.Flow = spread.Flow{User: user, Program: program} })
 }
 
 // tunnels opens n tunnels and returns the links that carry them.

@@ -159,28 +159,10 @@ func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	}
 }
 
-// order returns the links in the order in which they start unless a Placer decides otherwise: best first, recently overtaken ones
-// after the others, metered ones last of all.
+// order returns the links that ctx permits, in the order in which they start unless a Placer decides otherwise.
 func (p *PassThrough) order(ctx context.Context) []link.Link {
-	links := slices.Clone(p.links())
-	if FlowOf(ctx).Unmetered {
-		links = slices.DeleteFunc(links, func(l link.Link) bool { return l.Metered })
-	}
-	place := func(l link.Link) int {
-		switch {
-		case l.Last():
-			return 2
-		case p.isLost(l.Name):
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
-	f := FlowOf(ctx)
-	if f.Exposed {
-		links = entrusted(links)
-	}
-	return slices.DeleteFunc(links, func(l link.Link) bool { return l.Name == f.Avoid })
+	o := engine.OptionsOf(ctx)
+	return link.Permitted(o.Request(), p.links(), p.isLost)
 }
 
 // Overtaken notes that the named link was overtaken.
@@ -198,27 +180,17 @@ func (p *PassThrough) isLost(name string) bool {
 	return lost && time.Since(at) < lostFor
 }
 
-// orderFor is order for a request. If the request exposes credentials, only trusted links see them.
+// orderFor is order for a request, which may expose credentials.
 func (p *PassThrough) orderFor(r *http.Request) []link.Link {
-	links := p.order(r.Context())
-	if opening.Exposes(r.URL.Scheme, r.Header) {
-		return entrusted(links)
-	}
-	return links
+	o := engine.OptionsOf(r.Context())
+	may := o.Request()
+	may.Exposes = may.Exposes || opening.Exposes(r.URL.Scheme, r.Header)
+	return link.Permitted(may, p.links(), p.isLost)
 }
 
 // Untrusted reports whether some links must not see credentials.
 func (p *PassThrough) Untrusted() bool {
-	return slices.ContainsFunc(p.links(), func(l link.Link) bool { return l.Untrusted })
-}
-
-// entrusted returns the trusted links, or one link if none is trusted (R205).
-func entrusted(links []link.Link) []link.Link {
-	trusted := slices.DeleteFunc(slices.Clone(links), func(l link.Link) bool { return l.Untrusted })
-	if len(trusted) == 0 {
-		return links[:min(1, len(links))]
-	}
-	return trusted
+	return slices.ContainsFunc(p.links(), func(l link.Link) bool { return l.Terms.Untrusted })
 }
 
 // errNoIdle means that no idle connection can carry a request.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -92,7 +93,7 @@ func (c *course) passThrough(links ...link.Link) *direct.PassThrough {
 
 func TestRace(t *testing.T) {
 	const ms = time.Millisecond
-	wifi, lte, eth := link.Link{Name: "wifi"}, link.Link{Name: "lte", Metered: true}, link.Link{Name: "eth"}
+	wifi, lte, eth := link.Link{Name: "wifi"}, link.Link{Name: "lte", Terms: policy.Terms{Metered: true}}, link.Link{Name: "eth"}
 	errRefused := errors.New("refused")
 	for _, tt := range []struct {
 		name  string

@@ -66,6 +66,7 @@ func (r *run) read(e event) time.Time {
 
 // follow carries out the result of an event, and returns when the machine wants a Tick.
 func (r *run) follow(now time.Time, res transfer.Result) time.Time {
+	r.asks = r.asks || res.Ask
 	r.carryOutAll(now, res)
 	if r.over {
 		return time.Time{}

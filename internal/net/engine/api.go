@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
 // ErrNoLink says that no link that the request may use is up.
@@ -19,27 +17,11 @@ var ErrCosts = errors.New("the link costs money now, which was not allowed")
 type Request struct {
 	Target Target
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
-	Size   int64       // probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link
-
-	// Unmetered, if not nil, reports whether only links that cost nothing may carry the request now. It is called again after
-	// SetLinks. It must not block.
-	Unmetered func() bool
-	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link.
-	Background bool
-	// Goal is one of schedule.Goals; "" = the goals of the links.
-	Goal string
-	// Deadline, if not nil, uses costly links only for bytes that the others cannot deliver in time. It overrides the goals.
-	Deadline *Deadline
+	Options
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)
-
-	// Usage, if not nil, records the links and bytes that the request uses.
-	Usage *Usage
 }
-
-// Deadline says by when a request needs its bytes: Within, or Bitrate and Startup.
-type Deadline = schedule.Deadline
 
 // Response is the response that the client would have got without the proxy.
 type Response struct {
@@ -104,7 +86,7 @@ type TransferStatus struct {
 	Held         int64  // bytes received beyond Offset
 	Started      time.Time
 	Links        []LinkBytes // links that delivered something
-	LeftOut      []LeftOut   // links that are up, but banned for this origin or spared by this transfer's goal
+	LeftOut      []LeftOut   // links that are up, but banned for this origin or left out by the policy or this transfer's goal
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
@@ -113,10 +95,10 @@ type LinkBytes struct {
 	Bytes int64
 }
 
-// LeftOut is a link that is banned for an origin, or that a transfer's goal does not use.
+// LeftOut is a link that is banned for an origin, or that the policy or a transfer's goal does not use.
 type LeftOut struct {
 	Name  string
-	Cause string // as in LinkStatus, or a schedule.Spared
+	Cause string // as in LinkStatus, a schedule.Spared, or a policy.Reason
 }
 
 // EventKind is the kind of an Event.

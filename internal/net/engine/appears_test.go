@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -40,7 +41,7 @@ func TestLinkAppears(t *testing.T) {
 					_, _ = resp.Body.WriteTo(io.Discard)
 				}()
 				time.Sleep(time.Second)
-				e.SetLinks([]link.Link{a, {Name: "c", Untrusted: tt.untrusted, Path: &worldPath{w, "c"}}})
+				e.SetLinks([]link.Link{a, {Name: "c", Terms: policy.Terms{Untrusted: tt.untrusted}, Path: &worldPath{w, "c"}}})
 				<-read
 				resp.Body.Close()
 				if got := carried(e, "c"); (got > 0) != tt.helps {

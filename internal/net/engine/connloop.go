@@ -199,7 +199,7 @@ func (l *connLoop) dial() {
 // send sends the requests of the loop.
 func (l *connLoop) send(c Conn) {
 	defer close(l.sent)
-	if l.r.req.Background {
+	if l.r.req.Links.Background {
 		l.r.e.crowd.join(l)
 		defer l.r.e.crowd.leave(l)
 	}

@@ -155,7 +155,7 @@ func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	switch {
 	case !may:
 		return 0, 0
-	case !f.all[i].link.Last():
+	case !f.all[i].link.Terms.Last():
 		times := time.Duration((n + probers - 1) / probers)
 		return times * min(max(time.Duration(f.all[i].rtt.Load()), probeSoon), probeEvery), times * probeEvery
 	case has:
@@ -262,7 +262,7 @@ func (f *fleet) setLinks(links []link.Link) {
 				f.gone(now, int8(i))
 			}
 			f.all[i].link = l
-			f.all[i].radio.set(l.Radio)
+			f.all[i].radio.set(l.Terms.Radio)
 			f.boards.Present(now, int8(i), true)
 		}
 		for i, s := range seen {
@@ -271,9 +271,7 @@ func (f *fleet) setLinks(links []link.Link) {
 			}
 		}
 		for _, r := range f.runs {
-			if r.req.Unmetered != nil {
-				r.mailbox.post(transfer.Event{Kind: transfer.Permitted})
-			}
+			r.mailbox.post(transfer.Event{Kind: transfer.Permitted})
 		}
 		f.abortStreams()
 	})

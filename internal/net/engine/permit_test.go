@@ -8,26 +8,27 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // costWorld is a world whose links' cost changes while a request runs that may spend nothing.
 type costWorld struct {
 	*world
-	e     *Engine
-	paid  atomic.Bool // the request may spend money
-	links []link.Link
+	e       *Engine
+	consent Consent // whether the request may spend money
+	links   []link.Link
 }
 
 func newCostWorld(t *testing.T) *costWorld {
 	w := &costWorld{world: newWorld()}
 	w.e = newWorldEngine(t, w.world, nil)
+	w.consent.Give(false)
 	w.set("a")
 	return w
 }
@@ -37,7 +38,7 @@ func (w *costWorld) set(names ...string) {
 	w.links = nil
 	for i, n := range names {
 		name := strings.ToLower(n)
-		w.links = append(w.links, link.Link{Name: name, Metric: i, Metered: name != n, Path: &worldPath{w.world, name}})
+		w.links = append(w.links, link.Link{Name: name, Metric: i, Terms: policy.Terms{Metered: name != n}, Path: &worldPath{w.world, name}})
 	}
 	w.e.SetLinks(w.links)
 }
@@ -67,7 +68,7 @@ func (w *costWorld) fetch(t *testing.T) (err <-chan error) {
 	go func() {
 		resp, err := w.e.Get(t.Context(), &Request{
 			Target: Target{Scheme: "http", Host: "o.test:80", Addr: "o.test:80", Path: "/"}, Header: http.Header{},
-			Unmetered: func() bool { return !w.paid.Load() },
+			Options: Options{Consent: &w.consent},
 		})
 		if err != nil {
 			ended <- err
@@ -189,14 +190,14 @@ func TestCostsMidway(t *testing.T) {
 	t.Run("the consent ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newCostWorld(t)
-			w.paid.Store(true)
+			w.consent.Give(true)
 			w.set("a", "B")
 			ended := w.fetch(t)
 			time.Sleep(10 * time.Second)
 			if n, _ := w.got("b"); n == 0 {
 				t.Fatal("the metered link is not used")
 			}
-			w.paid.Store(false)
+			w.consent.Give(false)
 			w.e.SetLinks(w.links)
 			synctest.Wait()
 			check := w.stays(t, "b")
@@ -227,7 +228,7 @@ func TestCostsMidway(t *testing.T) {
 	t.Run("who may spend money goes on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newCostWorld(t)
-			w.paid.Store(true)
+			w.consent.Give(true)
 			ended := w.fetch(t)
 			time.Sleep(5 * time.Second)
 			_, before := w.got("a")
@@ -268,7 +269,7 @@ func TestCostsUndivided(t *testing.T) {
 	wifi := link.Link{Name: "a", Path: &worldPath{newWorld(), "a"}}
 	e.SetLinks([]link.Link{wifi})
 	q := fakeRequest(false) // without a Range field: no second request is needed
-	q.Unmetered = func() bool { return true }
+	q.Links.Unmetered = true
 	resp, err := e.Get(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +279,7 @@ func TestCostsUndivided(t *testing.T) {
 	if n, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
 		t.Fatal(n, err)
 	}
-	wifi.Metered = true
+	wifi.Terms.Metered = true
 	e.SetLinks([]link.Link{wifi})
 	n, err := resp.Body.Read(make([]byte, 1000))
 	if a, ok := errors.AsType[*AttemptError](err); n > 0 || !ok || a.Outcome != fault.LinkLost || !errors.Is(err, ErrCosts) {

@@ -101,7 +101,7 @@ func TestRefusalsAtOnce(t *testing.T) {
 				if ev.Kind == EventAttemptEnded && ev.Reason == outcome.String() {
 					failed.Store(true)
 					req := &Request{Target: fakeRequest(true).Target}
-					if m := e.recall(originOf(req.Target), req, e.fleet.links()); m.Refuses != want {
+					if m, _ := e.recall(originOf(req.Target), req, e.fleet.links()); m.Refuses != want {
 						t.Errorf("another GET begins with %+v", m)
 					}
 				}

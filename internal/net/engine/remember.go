@@ -60,8 +60,8 @@ type linkNotes struct {
 func (r *run) notes(s transfer.State) (all []linkNotes) {
 	now := r.e.fleet.links()
 	for i, l := range s.Links {
-		if l.Got > 0 && l.Learned.Rate > 0 && networkOf(now[i]) == r.networks[i] {
-			all = append(all, linkNotes{r.networks[i], l.Learned, l.Sustained})
+		if l.Got > 0 && l.Learned.Rate > 0 && networkOf(now[i]) == r.links[i].network {
+			all = append(all, linkNotes{r.links[i].network, l.Learned, l.Sustained})
 		}
 	}
 	return all
@@ -84,25 +84,27 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 // second; 0 if it is unknown.
 func (e *Engine) Remembered(l link.Link) float64 { return e.lookUp(l, "").Rate }
 
-// recall returns the memory of an origin and one of its objects.
-func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
+// recall returns the memory of an origin and one of its objects, and the links over which it refused objects that it served over
+// another one, by name.
+func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) (m opening.Memory, refused map[string]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, p := time.Now(), estimate.PathOf(req.Target.Path)
 	v, known := e.history.Origin(now, o)
-	m := opening.Memory{
-		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p), Excluded: map[string]bool{},
+	m = opening.Memory{
+		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p),
 		Size: cmp.Or(req.Size, e.history.Size(now, o, p)), Sure: req.Size > 0,
 		Refuses: e.history.Refuses(now, o),
 	}
 	m.Small = m.Small && m.Size <= e.cfg.Threshold
+	refused = map[string]bool{}
 	for _, l := range links {
 		lied := e.cfg.Lied != nil && req.Target.Scheme == "https" && e.cfg.Lied(l.Name, req.Target.Addr)
 		if lied || e.history.Excluded(now, networkOf(l), o) || e.record.Excluded(now, networkOf(l), o) {
-			m.Excluded[l.Name] = true
+			refused[l.Name] = true
 		}
 	}
-	return m
+	return m, refused
 }
 
 // remember records the findings of a GET about its origin and the links to it, except links that now lead into another network.
@@ -124,8 +126,8 @@ func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 		e.history.SetWhole(now, o, p)
 		e.add(func(r *estimate.Record) { r.SetWhole(now, o, p) })
 	}
-	for i, network := range r.networks {
-		if l := all[i]; slices.Contains(n.Excluded, l.Name) && networkOf(l) == network {
+	for i, m := range r.links {
+		if l, network := all[i], m.network; slices.Contains(n.Excluded, l.Name) && networkOf(l) == network {
 			e.history.SetExcluded(now, network, o)
 			e.add(func(r *estimate.Record) { r.SetExcluded(now, network, o) })
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/estimate"
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -38,7 +39,7 @@ func later(e *Engine) *estimate.Record {
 func getting(e *Engine, o estimate.Origin, path string) *run {
 	r := &run{e: e, origin: o, req: &Request{Target: Target{Path: path}}}
 	for _, l := range e.fleet.links() {
-		r.networks = append(r.networks, networkOf(l))
+		r.links = append(r.links, newRunLink(health.Up, l))
 	}
 	return r
 }
@@ -234,21 +235,21 @@ func TestRememberRefusals(t *testing.T) {
 		w := newWorld()
 		e, next := newWorldEngine(t, w, nil), newWorldEngine(t, w, nil)
 		e.remember(getting(e, known, "/a"), opening.Notes{Whole: true, Excluded: []string{"b"}}, nil)
-		recall := func(e *Engine, o estimate.Origin, path string) opening.Memory {
+		recall := func(e *Engine, o estimate.Origin, path string) (opening.Memory, map[string]bool) {
 			return e.recall(o, &Request{Target: Target{Path: path}}, e.fleet.links())
 		}
-		if m := recall(next, known, "/a"); m.Whole || len(m.Excluded) > 0 {
-			t.Errorf("before: %+v", m)
+		if m, refused := recall(next, known, "/a"); m.Whole || len(refused) > 0 {
+			t.Errorf("before: %+v, %v", m, refused)
 		}
 		next.SetRecord(later(e))
 		for _, e := range []*Engine{e, next} {
-			if m := recall(e, known, "/a"); !m.Whole || !m.Excluded["b"] || m.Excluded["a"] {
-				t.Errorf("%+v", m)
+			if m, refused := recall(e, known, "/a"); !m.Whole || !refused["b"] || refused["a"] {
+				t.Errorf("%+v, %v", m, refused)
 			}
-			if m := recall(e, known, "/b"); m.Whole || !m.Excluded["b"] {
+			if m, refused := recall(e, known, "/b"); m.Whole || !refused["b"] {
 				t.Errorf("another object: %+v", m)
 			}
-			if m := recall(e, other, "/a"); m.Whole || len(m.Excluded) > 0 {
+			if m, refused := recall(e, other, "/a"); m.Whole || len(refused) > 0 {
 				t.Errorf("another origin: %+v", m)
 			}
 		}
@@ -262,7 +263,8 @@ func TestRefusalsOfTwoNetworks(t *testing.T) {
 		e := newWorldEngine(t, w, nil)
 		b := link.Link{Name: "b", Path: &worldPath{w, "b"}}
 		excluded := func() map[string]bool {
-			return e.recall(known, &Request{Target: Target{Path: "/a"}}, e.fleet.links()).Excluded
+			_, refused := e.recall(known, &Request{Target: Target{Path: "/a"}}, e.fleet.links())
+			return refused
 		}
 		e.SetLinks([]link.Link{movable(w, atHome), b})
 		r := getting(e, known, "/a")

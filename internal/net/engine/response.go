@@ -249,7 +249,7 @@ func (f *fleet) streams(b *streamBody) {
 // abortStreams aborts the answers whose link now costs money that the request may not spend. The lock is held.
 func (f *fleet) abortStreams() {
 	for b := range f.stream {
-		if !b.r.req.pays(b.link.link) {
+		if !b.r.pays(b.link.link) {
 			b.costs.Store(true)
 			b.abort()
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -216,7 +217,7 @@ func TestProbesGoOnlyWhereTransfersGo(t *testing.T) {
 				e := newWorldEngine(t, w, nil)
 				e.SetLinks([]link.Link{
 					{Name: "a", Metric: 1, Path: &worldPath{w, "a"}},
-					{Name: "b", Metric: 2, Metered: true, Untrusted: tt.untrusted, Path: &worldPath{w, "b"}},
+					{Name: "b", Metric: 2, Terms: policy.Terms{Metered: true, Untrusted: tt.untrusted}, Path: &worldPath{w, "b"}},
 				})
 				get := func(h http.Header) *Response {
 					resp, err := e.Get(t.Context(), &Request{Target: Target{Scheme: "http", Host: "one:80", Addr: "one:80", Path: "/"}, Header: h})
@@ -272,7 +273,7 @@ func TestBannedLinkIsProbedForWhomItServes(t *testing.T) {
 				}
 				e := newWorldEngine(t, w, nil)
 				e.SetLinks([]link.Link{
-					{Name: "a", Metric: 1, Untrusted: true, Path: &worldPath{w, "a"}},
+					{Name: "a", Metric: 1, Terms: policy.Terms{Untrusted: true}, Path: &worldPath{w, "a"}},
 					{Name: "b", Metric: 2, Path: &worldPath{w, "b"}},
 				})
 				e.fleet.change(func(now time.Time) { e.fleet.boards.Failed(now, 0, health.Silence) })

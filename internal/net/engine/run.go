@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/opening"
-	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -53,13 +53,12 @@ type run struct {
 	behind       time.Duration    // total time that the links waited for the disk
 	opening      *opening.Opening
 	share        *Share
-	sampled      time.Time // when the paths of the connections were last sampled
-	shrink       bool      // the share may have to give something back
-	links        int
-	permits      []permit        // by link
+	sampled      time.Time       // when the paths of the connections were last sampled
+	shrink       bool            // the share may have to give something back
+	links        []runLink       // by link
+	refused      map[string]bool // links over which the origin recently refused its objects, by name
+	asks         bool            // the policy is to be asked again
 	further      int             // 1 if links that cost money could help it, as reported to Config.Running
-	networks     []string        // behind the links when they joined
-	radios       []*energy.Radio // of the links when they joined
 	fleetLinks   []*fleetLink
 	interim      gate
 	conns        map[uint32]*connLoop
@@ -108,56 +107,40 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		sound: transfer.Unknown, sole: -1,
 	}
 	states := e.fleet.join(r)
-	links := e.fleet.links()
-	for i := range links {
-		links[i] = req.asked(links[i])
+	links := e.fleet.links()[:len(states)]
+	known, refused := e.recall(r.origin, req, links)
+	r.refused = refused
+	for i, l := range links {
+		r.links = append(r.links, newRunLink(states[i].State, l))
 	}
-	known := e.recall(r.origin, req, links)
-	known.Dear = r.dear(states, links)
+	answer := r.ask()
+	known.Dear = answer.Dear
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
 		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
 		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
+		Goal: answer.Goal, Order: answer.Order,
 	}
-	if req.Deadline != nil {
-		d := *req.Deadline
-		cfg.Goal, cfg.KeepWindow = &d, d.Bitrate > 0
-	}
-	if req.Background {
+	cfg.KeepWindow = req.Links.Deadline != nil && req.Links.Deadline.Bitrate > 0
+	if req.Links.Background {
 		cfg.Background, cfg.Ahead.End = true, cfg.Ahead.Start
 	} else {
 		cfg.MostConns = e.cfg.MostConns
 	}
-	var all []opening.Link
-	for i := range states {
-		l, state := links[i], states[i].State
-		cfg.Links = append(cfg.Links, r.linkConfig(state, l, e.fleet.linkAt(int8(i)).radio.lastByte(), e.lookUp(l, r.origin)))
-		r.radios = append(r.radios, l.Radio)
-		switch {
-		case cfg.Goal != nil:
-		case l.Frugal:
-			cfg.Goal = &schedule.Frugal{}
-		case l.Priced():
-			cfg.Goal = &schedule.Cheapest{PerPercent: l.PerPercent}
-		}
-		r.networks = append(r.networks, networkOf(l))
-		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
-	}
-	r.permits = make([]permit, len(states))
-	for _, i := range o.Order(all) {
-		cfg.Links[i].Resort = o.Resort(links[i].Name)
-		if r.permits[i] = req.permit(true, links[i]); r.permits[i].now {
-			cfg.Order = append(cfg.Order, i)
+	for i, l := range links {
+		r.links[i].take(answer.Verdicts[i])
+		cfg.Links = append(cfg.Links, r.linkConfig(int8(i), l))
+		if answer.Verdicts[i].Use == policy.Spare {
+			cfg.Order = append(cfg.Order, int8(i))
 		}
 	}
-	e.fleet.allow(r, cfg.Order...)
-	if !slices.ContainsFunc(cfg.Order, func(i int8) bool { return states[i].State != health.Down }) {
+	e.fleet.allow(r, answer.Order...)
+	if !slices.ContainsFunc(answer.Order, func(i int8) bool { return states[i].State != health.Down }) {
 		e.fleet.leave(r)
 		return nil, ErrNoLink
 	}
 	r.chooseSole(&cfg)
-	r.links = len(states)
 	r.m = transfer.New(cfg)
 	r.parent = ctx
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -167,45 +150,24 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	return r, nil
 }
 
-// dear reports whether bytes that turn out to be unwanted cost something: the transfer has a goal or gives way to others, or the
-// link of the first request is probably metered.
-func (r *run) dear(states []transfer.Event, links []link.Link) bool {
-	first := -1
-	for i := range states {
-		if links[i].Frugal || links[i].Priced() {
-			return true
-		}
-		if states[i].State == health.Up && (first < 0 || links[i].Metric < links[first].Metric) {
-			first = i
-		}
-	}
-	return r.req.Background || r.req.Deadline != nil || first >= 0 && links[first].Metered
-}
-
-// linkConfig returns the known facts about a link.
-func (r *run) linkConfig(state health.State, l link.Link, lastByte time.Time, learned estimate.Entry) transfer.LinkConfig {
-	optional := l.Frugal || l.Priced()
-	if r.req.Deadline != nil {
-		optional = l.Costly()
-	}
-	return transfer.LinkConfig{State: state, Metered: l.Metered, Optional: optional, Radio: l.Radio, LastByte: lastByte, Learned: learned}
-}
-
 // radio returns the radio of a link, nil if it is not known.
 func (r *run) radio(i int8) *energy.Radio {
-	if int(i) < len(r.radios) {
-		return r.radios[i]
+	if int(i) < len(r.links) {
+		return r.links[i].verdict.Radio
 	}
 	return nil
 }
 
-// spared returns the links that the goal does without, and records them for the request.
+// spared returns the links that the policy or the goal does without, and records them for the request.
 func (r *run) spared(s transfer.State) (all []LeftOut) {
 	for i, l := range s.Links {
-		name := r.link(int8(i)).name
-		r.req.Usage.Spare(name, l.Spared.String())
-		if l.Spared != schedule.NotSpared {
-			all = append(all, LeftOut{name, l.Spared.String()})
+		name, reason := r.link(int8(i)).name, l.Spared.String()
+		if m := &r.links[i]; m.state != health.Down && !m.verdict.May() {
+			reason = m.verdict.Reason.String()
+		}
+		r.req.Usage.Spare(name, reason)
+		if reason != "" {
+			all = append(all, LeftOut{name, reason})
 		}
 	}
 	return all
@@ -258,6 +220,9 @@ func (r *run) loop() {
 		case <-r.ctx.Done():
 			r.hungUp()
 		}
+		for r.asks && !r.over {
+			next = r.permitted()
+		}
 		if !full {
 			next = r.sample(next)
 		}
@@ -294,75 +259,6 @@ func (r *run) begin() {
 		r.started <- start{resp: r.pending}
 		r.pending = nil
 	}
-}
-
-// permit says whether a link may carry requests.
-type permit struct {
-	opening bool // the opening allows it
-	now     bool // and the request may cost as much now
-}
-
-// permit returns the permit of a link.
-func (q *Request) permit(opening bool, l link.Link) permit {
-	return permit{opening, opening && q.pays(l)}
-}
-
-// permitted tells the machine which links it may use now. The cost of links changes, and so does the cost that the request may
-// cause.
-func (r *run) permitted() time.Time {
-	for i := range r.permits {
-		p, l := &r.permits[i], r.e.fleet.at(int8(i))
-		was := p.now
-		*p = r.req.permit(p.opening || r.opening.Allows(l.Untrusted), l)
-		if p.now == was {
-			continue
-		}
-		if p.now {
-			r.e.fleet.allow(r, int8(i))
-		} else {
-			r.e.fleet.forbid(r, int8(i))
-		}
-		r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: p.now})
-	}
-	if r.opening.Version() != nil { // it was reported
-		was := r.further
-		r.further = r.helped()
-		r.e.runs(0, r.further-was)
-	}
-	return r.handle(transfer.Event{Kind: transfer.Tick})
-}
-
-// helped returns 1 if links that cost money could help the transfer.
-func (r *run) helped() int {
-	if r.req.unmetered() {
-		return 0
-	}
-	return 1
-}
-
-// takeMail handles an event that the fleet or the budget posted.
-func (r *run) takeMail(e transfer.Event) time.Time {
-	switch e.Kind {
-	case transfer.LinkState:
-		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
-			l := r.req.asked(r.e.fleet.at(e.Link))
-			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
-			known.Resort = r.opening.Resort(l.Name)
-			e.New, r.radios = &known, append(r.radios, l.Radio)
-			r.networks = append(r.networks, networkOf(l))
-			p := r.req.permit(r.opening.Allows(l.Untrusted), l)
-			if p.now {
-				r.e.fleet.allow(r, e.Link)
-			}
-			e.Allowed, r.permits = p.now, append(r.permits, p)
-			r.links++
-		}
-	case transfer.Permitted:
-		return r.permitted()
-	case transfer.Granted:
-		r.shrink = true
-	}
-	return r.handle(e)
 }
 
 // begins reports whether the first request waits for the connection.

@@ -18,7 +18,7 @@ func (r *run) chooseSole(cfg *transfer.Config) {
 	var free, metered []int8
 	for _, i := range cfg.Order {
 		switch l := &cfg.Links[i]; {
-		case l.State != health.Up || l.Resort:
+		case l.State != health.Up || l.Resort || l.Spare:
 		case l.Metered:
 			metered = append(metered, i)
 		default:

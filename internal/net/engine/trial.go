@@ -154,7 +154,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 	state, _ := f.boards.State(i)
 	accusers, _ := f.accusers(i)
 	most := maxAsked
-	if l.Last() {
+	if l.Terms.Last() {
 		most = maxWitnesses
 	}
 	witnesses := f.witnesses(i, accusers, most)
@@ -165,7 +165,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 		dead = dead && !f.lives(i, l, lifetime)
 	}
 	f.change(func(now time.Time) {
-		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Last()
+		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Terms.Last()
 		if still, cause := f.accusers(i); dead && len(still) > 0 && ctx.Err() == nil {
 			f.boards.Failed(now, i, cause)
 		}
@@ -184,7 +184,7 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 // whether any were.
 func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
 	rounds, size := [][]asking{{probe}}, maxWitnesses
-	if l.Last() {
+	if l.Terms.Last() {
 		size = 1
 	}
 	for some := range slices.Chunk(witnesses, size) {
@@ -194,13 +194,13 @@ func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dea
 		}
 		rounds = append(rounds, round)
 	}
-	if !l.Last() && len(rounds) > 1 { // DNS servers and the first witnesses at the same time
+	if !l.Terms.Last() && len(rounds) > 1 { // DNS servers and the first witnesses at the same time
 		rounds[1] = append(rounds[1], rounds[0]...)
 		rounds = rounds[1:]
 	}
 	said := nothing
 	for i, round := range rounds {
-		dialed = i > 0 || !l.Last()
+		dialed = i > 0 || !l.Terms.Last()
 		if said = max(said, testify(ctx, l, round)); said == reachable {
 			break
 		}
@@ -311,7 +311,7 @@ func (f *fleet) probeForAll(ctx context.Context, p health.Probe) {
 	l := f.all[i].link
 	_, cause := f.boards.State(i)
 	most := maxWitnesses
-	if l.Last() {
+	if l.Terms.Last() {
 		most = 1
 	}
 	witnesses := f.witnesses(i, nil, most)

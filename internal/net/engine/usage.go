@@ -14,7 +14,7 @@ type LinkUse struct {
 	Bytes  int64   // of content received
 	Waste  int64   // of these, bytes that another link also delivered or that nobody wanted
 	Joules float64 // energy that its radio uses for them by the model, with the tail, as if nothing else used it; 0 = unknown
-	Spared string  // why the request's goal does without the link, "" if it does not
+	Spared string  // why the policy or the request's goal does without the link, "" if it does not
 }
 
 // Usage records the links and bytes that a request used, including its repetitions. The zero value is empty, and a nil Usage
@@ -78,7 +78,7 @@ func (u *Usage) Spend(link string, radio *energy.Radio, now time.Time, bytes int
 	m.Add(now, 0, bytes)
 }
 
-// Spare records why the request's goal does not use a link; "" if it does.
+// Spare records why the request does not use a link; "" if it does.
 func (u *Usage) Spare(link, reason string) {
 	if u == nil {
 		return

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/byterange"
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/core/segment"
 	"github.com/tributary-http/tributary/internal/core/transfer"
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -357,7 +358,7 @@ func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
 		change(&cfg)
 	}
 	e := New(cfg)
-	e.SetLinks([]link.Link{{Name: "a", Metric: 1, Path: &worldPath{w, "a"}}, {Name: "b", Metric: 2, Metered: true, Path: &worldPath{w, "b"}}})
+	e.SetLinks([]link.Link{{Name: "a", Metric: 1, Path: &worldPath{w, "a"}}, {Name: "b", Metric: 2, Terms: policy.Terms{Metered: true}, Path: &worldPath{w, "b"}}})
 	go e.Run(t.Context())
 	return e
 }

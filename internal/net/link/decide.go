@@ -174,9 +174,10 @@ func tunnelType(typ string) bool {
 func decide(i Interface, o Options) Candidate {
 	kind, skip := i.kind()
 	o = o.of(i.Name)
-	c := Candidate{Link: Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name], Metered: kind == KindCellular}}
+	c := Candidate{Link: Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name]}}
+	c.Link.Terms.Metered = kind == KindCellular
 	if m, ok := o.Metered[i.Name]; ok {
-		c.Link.Metered = m
+		c.Link.Terms.Metered = m
 	}
 	c.State = i.State
 	if !i.Up {

@@ -167,10 +167,10 @@ func TestDecideFillsTheLink(t *testing.T) {
 	t.Run("metered: cellular, unless told", func(t *testing.T) {
 		i := good()
 		i.WWAN = true
-		if !decide(i, Options{}).Link.Metered || decide(i, Options{Metered: map[string]bool{"eth0": false}}).Link.Metered {
+		if !decide(i, Options{}).Link.Terms.Metered || decide(i, Options{Metered: map[string]bool{"eth0": false}}).Link.Terms.Metered {
 			t.Error("cellular")
 		}
-		if decide(good(), Options{}).Link.Metered || !decide(good(), Options{Metered: map[string]bool{"eth0": true}}).Link.Metered {
+		if decide(good(), Options{}).Link.Terms.Metered || !decide(good(), Options{Metered: map[string]bool{"eth0": true}}).Link.Terms.Metered {
 			t.Error("ethernet")
 		}
 	})
@@ -319,14 +319,14 @@ func TestVPN(t *testing.T) {
 func TestDecideSetting(t *testing.T) {
 	yes, no := true, false
 	say := func(s Setting) Candidate { return decide(good(), Options{Of: func(string) Setting { return s }}) }
-	if c := say(Setting{}); !c.Use || c.Link.Metered {
+	if c := say(Setting{}); !c.Use || c.Link.Terms.Metered {
 		t.Errorf("nothing is said: %+v", c)
 	}
 	if c := say(Setting{Enabled: &no}); c.Use {
 		t.Errorf("disabled: %+v", c)
 	}
 	dns := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}
-	if c := say(Setting{Enabled: &yes, Metered: &yes, DNS: dns}); !c.Use || !c.Link.Metered || !slices.Equal(c.Link.DNS, dns) {
+	if c := say(Setting{Enabled: &yes, Metered: &yes, DNS: dns}); !c.Use || !c.Link.Terms.Metered || !slices.Equal(c.Link.DNS, dns) {
 		t.Errorf("metered, with servers: %+v", c)
 	}
 }

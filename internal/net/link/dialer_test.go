@@ -343,7 +343,7 @@ func TestSecondHandshake(t *testing.T) {
 					},
 				}
 				l := lnk("fake0", 1, "10.0.0.1")
-				l.Metered = tt.metered
+				l.Terms.Metered = tt.metered
 				ctx := t.Context()
 				if tt.once {
 					ctx = Once(ctx, netip.Addr{})

@@ -5,7 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/policy"
 )
 
 // Link is one usable link of the device: an interface with addresses, DNS servers and a cost. It is a value: a change of the
@@ -20,21 +21,8 @@ type Link struct {
 	Prefixes []netip.Prefix
 	NAT64    netip.Prefix     // prefix for reaching IPv4 from an IPv6 network, as reported by the app; zero = the Resolver asks
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
-	Metered  bool             // bytes cost money: the link joins after the others and is tested rarely
-	// Untrusted means that the operator of the network must not see credentials, see opening.Exposes.
-	Untrusted bool
-	// Frugal means that downloads may leave the link unused where its Radio costs more joules than it saves. Radio is nil if it is
-	// unknown.
-	Frugal bool
-	// Cheapest means that downloads may leave the link unused, if it is Metered, where one percent of their speed costs more than
-	// PerPercent bytes over it; see Cheapest in package schedule. A request may ask for the same, so PerPercent is always set.
-	Cheapest   bool
-	PerPercent int64
-	Radio      *energy.Radio
-	// Presumed stands in for an unknown Radio when a request asks for the goal frugal; nil = nothing does.
-	Presumed *energy.Radio
-	Account  string // account that its bytes count against, as reported by the app; "" = its Name
-	Metric   int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	Terms    policy.Terms     // on which it may be used
+	Metric   int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// VPN means that the link is a VPN that carries the system's own traffic to the internet.
 	VPN bool
@@ -61,28 +49,18 @@ type Link struct {
 	Path Path
 }
 
-// costlyWake is the least energy for waking a radio, in joules, at which its link joins after the others: more than Wi-Fi's 0.04,
-// less than LTE's 2.
-const costlyWake = 0.5
-
-// Costly reports whether bytes on the link cost money, or waking it costs joules.
-func (l Link) Costly() bool {
-	return l.Metered || l.Radio != nil && l.Radio.WakeJoules(math.MaxInt64) >= costlyWake
-}
-
-// Priced reports whether downloads may leave the link unused if its data costs more than its speed is worth.
-func (l Link) Priced() bool { return l.Metered && l.Cheapest }
-
-// Last reports whether the link joins after the others and is tested rarely.
-func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
-
-// Affordable returns the links that are not a last resort, or all links if there are no others. It is for uses that cannot
-// choose a link for each request.
-func Affordable(all []Link) []Link {
-	if use := slices.DeleteFunc(slices.Clone(all), Link.Last); len(use) > 0 {
-		return use
+// Permitted returns the links that a request may use, in the order in which it tries them. All links are up, and in the system's order
+// of preference. late, if not nil, reports whether another link overtook the named one recently.
+func Permitted(r policy.Request, all []Link, late func(name string) bool) (may []Link) {
+	known := make([]policy.Link, len(all))
+	for i := range all {
+		l := &all[i]
+		known[i] = policy.Link{Name: l.Name, Terms: l.Terms, State: health.Up, Metric: i, Late: late != nil && late(l.Name)}
 	}
-	return all
+	for _, i := range policy.For(r, known).Order {
+		may = append(may, all[i])
+	}
+	return may
 }
 
 // Unranked is the Metric of a link without a default route in the main table, which the system itself would not use.
@@ -107,9 +85,10 @@ func (l Link) Near(a netip.Addr) bool {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.Cheapest == o.Cheapest && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Presumed == o.Presumed && l.Account == o.Account &&
-		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
-		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Terms == o.Terms && l.Metric == o.Metric &&
+		l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath &&
+		l.Confined == o.Confined && l.Odd == o.Odd && l.Network == o.Network && l.Path == o.Path &&
+		slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) && slices.Equal(l.DNS, o.DNS)
 }
 
 // Same reports whether two links of one name are the same interface, the same network of the host, or lead through the same

@@ -2,7 +2,10 @@ package link
 
 import (
 	"net/netip"
+	"reflect"
 	"testing"
+
+	"github.com/tributary-http/tributary/internal/core/policy"
 )
 
 // TestDecideNamesTheNetwork: a candidate is identified by its routers.
@@ -88,6 +91,44 @@ func TestIdentify(t *testing.T) {
 	} {
 		if got := name(c.one) != name(c.two); got != c.different {
 			t.Errorf("%s: %q and %q", c.name, name(c.one), name(c.two))
+		}
+	}
+}
+
+// TestEqual: a change of any field makes another link.
+func TestEqual(t *testing.T) {
+	l := Link{Name: "a"}
+	if !l.Equal(l) {
+		t.Error("a link differs from itself")
+	}
+	for f := range reflect.TypeFor[Link]().Fields() {
+		o := l
+		v := reflect.ValueOf(&o).Elem().FieldByIndex(f.Index)
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("b")
+		case reflect.Int:
+			v.SetInt(1)
+		case reflect.Uint64:
+			v.SetUint(1)
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Interface:
+			v.Set(reflect.ValueOf(DialFunc(nil).Path(l)))
+		default:
+			switch v.Type() {
+			case reflect.TypeFor[netip.Prefix]():
+				v.Set(reflect.ValueOf(netip.MustParsePrefix("64:ff9b::/96")))
+			case reflect.TypeFor[policy.Terms]():
+				v.FieldByName("Spent").SetBool(true)
+			default:
+				t.Fatalf("no value for %s", f.Name)
+			}
+		}
+		if l.Equal(o) {
+			t.Errorf("%s makes no difference", f.Name)
 		}
 	}
 }

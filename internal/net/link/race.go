@@ -195,7 +195,7 @@ func (r *race) next(ctx context.Context) {
 // second. It does not on a metered link, where that is not worth its price, nor if the host has no free slot.
 func (r *race) again(ctx context.Context) {
 	_, once := IsOnce(ctx)
-	if r.tried != 1 || r.running == 0 || r.repeat == repeated || r.link.Metered || once {
+	if r.tried != 1 || r.running == 0 || r.repeat == repeated || r.link.Terms.Metered || once {
 		return
 	}
 	if r.repeat == repeatable && r.dialer.RTT != nil {

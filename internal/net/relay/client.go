@@ -16,6 +16,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/core/lanes"
 	"github.com/tributary-http/tributary/internal/core/parallel"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -173,7 +174,7 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 // SetLinks sets the current links. Metered links carry lanes only if there are no others.
 func (c *Client) SetLinks(all []link.Link) {
 	c.mu.Lock()
-	c.links = link.Affordable(all)
+	c.links = link.Permitted(policy.Request{Shared: true}, all, nil)
 	c.mu.Unlock()
 	signal(c.wake)
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -63,7 +64,7 @@ func Measure(ctx context.Context, path, address string, links []link.Link, budge
 	defer cancel()
 	run.Go(func() { c.Run(ctx) })
 	byName := map[string]link.Link{}
-	for _, l := range link.Affordable(links) {
+	for _, l := range link.Permitted(policy.Request{Shared: true}, links, nil) {
 		byName[l.Name] = l
 		g := Gain{Link: l.Name}
 		if g.Failure = c.await(ctx, l); g.Failure == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -28,7 +29,7 @@ func TestMeasure(t *testing.T) {
 		r.mu.Unlock()
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	})
-	links := dial.Over(link.Link{Name: "down"}, link.Link{Name: "lte"}, link.Link{Name: "wifi"}, link.Link{Name: "sim", Metered: true})
+	links := dial.Over(link.Link{Name: "down"}, link.Link{Name: "lte"}, link.Link{Name: "wifi"}, link.Link{Name: "sim", Terms: policy.Terms{Metered: true}})
 	gains, all, err := Measure(t.Context(), r.client, r.address, links, 64<<20, slog.New(slog.DiscardHandler))
 	if err != nil || len(gains) != 3 {
 		t.Fatalf("%+v, %v", gains, err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -96,7 +97,7 @@ func (n *Nearest) Run(ctx context.Context) {
 // find returns the relay that first accepts a connection, over any link, "" if none does. not is a relay to leave out.
 func (n *Nearest) find(ctx context.Context, not *running) (address string) {
 	n.mu.Lock()
-	links := link.Affordable(n.links)
+	links := link.Permitted(policy.Request{Shared: true}, n.links, nil)
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()

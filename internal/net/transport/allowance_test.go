@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -34,7 +35,7 @@ func TestDialerNearTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, l := range []link.Link{{Name: "cellular"}, {Name: "rmnet0", Account: "cellular"}} {
+	for _, l := range []link.Link{{Name: "cellular"}, {Name: "rmnet0", Terms: policy.Terms{Account: "cellular"}}} {
 		if n := d.Buffer(l); n == 0 {
 			t.Errorf("%+v: the kernel sizes the buffer", l)
 		}
@@ -62,7 +63,7 @@ func TestPatternAccount(t *testing.T) {
 			t.Errorf("%s is counted on %q, want %q", name, got, want)
 		}
 	}
-	if got := account(o.live.Load(), link.Link{Name: "rmnet0", Account: "cellular-1"}); got != "cellular-1" {
+	if got := account(o.live.Load(), link.Link{Name: "rmnet0", Terms: policy.Terms{Account: "cellular-1"}}); got != "cellular-1" {
 		t.Errorf("an app's account is replaced by %q", got)
 	}
 	if got := o.dataLimits(cfg); len(got) != 2 || got["*rmnet*"].Month != 4_000_000 || got["rmnet7"].Month != 1_000_000 {

@@ -46,7 +46,7 @@ func TestIdentify(t *testing.T) {
 				}
 				divided := ask(tr, r)
 				for how, got := range map[string]Identity{
-					"passed": ask(tr, r.WithContext(Undivided(t.Context(), "mine"))), "net/http": ask(&http.Transport{DisableKeepAlives: true, DisableCompression: true}, r),
+					"passed": ask(tr, r.WithContext(With(t.Context(), func(o *Options) { o.Undivided = "mine" }))), "net/http": ask(&http.Transport{DisableKeepAlives: true, DisableCompression: true}, r),
 				} {
 					if got != divided {
 						t.Errorf("%q %s: %+v, divided %+v", field, how, got, divided)
@@ -130,9 +130,9 @@ func TestRepeatable(t *testing.T) {
 			r := get(t, s.URL())
 			r.Header.Set("Authorization", credentials)
 			var used Usage
-			ctx := WithUsage(t.Context(), &used)
+			ctx := withUsage(t.Context(), &used)
 			if vouched {
-				ctx = Repeatable(ctx)
+				ctx = With(ctx, func(o *Options) { o.Repeatable = true })
 			}
 			resp, err := tr.RoundTrip(r.WithContext(ctx))
 			if err != nil {

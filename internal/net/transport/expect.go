@@ -38,7 +38,7 @@ func (t *Transport) expect(ctx context.Context) {
 			return
 		case e := <-t.expected:
 			for _, l := range e.links {
-				if l.Metered || l.Frugal { // these links are used only when needed
+				if l.Terms.OnDemand() {
 					continue
 				}
 				parts.Go(func() {

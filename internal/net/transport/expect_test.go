@@ -26,7 +26,7 @@ func TestExpected(t *testing.T) {
 		return dials[name]
 	}
 	static := named("eth", "frugal", "metered", "wifi")
-	static[2].Metered = true
+	static[2].Terms.Metered = true
 	links := link.DialFunc(func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
 		mu.Lock()
 		dials[l.Name]++

@@ -22,7 +22,7 @@ var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // verified against roots, nil = the system's.
 func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
 	return New(Config{
-		Settings: cfg, Log: log, Source: &link.Netlink{Options: Options(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
+		Settings: cfg, Log: log, Source: &link.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
 		History: HistoryFile(cfg),
 	})
 }

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // TestLinkFields: each key of [link.NAME] has an effect, in the table of the link and in that of a pattern.
 func TestLinkFields(t *testing.T) {
 	on, off := true, false
-	setting := func(c config.Config) any { return Options(c).Of("w0") }
+	setting := func(c config.Config) any { return LinkOptions(c).Of("w0") }
 	fields := map[string]struct {
 		set    config.Link
 		effect func(c config.Config) any
@@ -21,7 +22,7 @@ func TestLinkFields(t *testing.T) {
 		"Metered": {config.Link{Metered: &on}, setting},
 		"Trusted": {config.Link{Trusted: &off}, func(c config.Config) any { return c.Trusts("w0") }},
 		"MaxRate": {config.Link{MaxRate: 1 << 20}, func(c config.Config) any { return rates(c)[c.RateTable("w0")] }},
-		"Goal":    {config.Link{Goal: config.GoalCheapest}, func(c config.Config) any { return equipped(t, c).Cheapest }},
+		"Goal":    {config.Link{Goal: config.GoalCheapest}, func(c config.Config) any { return equipped(t, c).Goal }},
 		"Radio":   {config.Link{Radio: "galaxy-s3/lte"}, func(c config.Config) any { return equipped(t, c).Radio != nil }},
 		"Monthly": {config.Link{Monthly: 1 << 30}, func(c config.Config) any { return new(Transport).dataLimits(c)[account(&c, link.Link{Name: "w0"})] }},
 		"Via": {config.Link{Via: "socks5://127.0.0.1:1080"}, func(c config.Config) any { // not of a pattern
@@ -29,7 +30,7 @@ func TestLinkFields(t *testing.T) {
 			for _, l := range new(Transport).upstreams(c) {
 				names = append(names, l.Name+l.Via)
 			}
-			return append(names, Options(c).Taken...)
+			return append(names, LinkOptions(c).Taken...)
 		}},
 	}
 	for f := range reflect.TypeFor[config.Link]().Fields() {
@@ -56,17 +57,17 @@ func TestLinkFields(t *testing.T) {
 	t.Run("of a pattern, on an upstream proxy", func(t *testing.T) {
 		c := config.Default()
 		c.Link = map[string]config.Link{"w0": {Via: "socks5://127.0.0.1:1080"}, "w*": {Metered: &on}}
-		if all := new(Transport).upstreams(c); len(all) != 1 || !all[0].Metered {
+		if all := new(Transport).upstreams(c); len(all) != 1 || !all[0].Terms.Metered {
 			t.Errorf("not metered: %+v", all)
 		}
 	})
 }
 
-// equipped returns a link with the radio and the goal of a configuration.
-func equipped(t *testing.T, c config.Config) link.Link {
+// equipped returns the terms of a link with a configuration.
+func equipped(t *testing.T, c config.Config) policy.Terms {
 	l := link.Link{Name: "w0"}
-	if err := (radios{}).equip(&c, &l); err != nil {
+	if err := (radios{}).terms(&c, &l); err != nil {
 		t.Error(err)
 	}
-	return l
+	return l.Terms
 }

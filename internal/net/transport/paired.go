@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
@@ -57,12 +57,9 @@ func (p *pairedRelay) load() error {
 
 // SetLinks implements secondEnd.
 func (p *pairedRelay) SetLinks(all []link.Link) {
-	all = slices.Clone(all)
-	if !p.pays() {
-		all = slices.DeleteFunc(all, func(l link.Link) bool { return l.Metered })
-	}
+	all = link.Permitted(policy.Request{Unmetered: !p.pays()}, all, nil)
 	for i := range all {
-		all[i].Metered = false // see Config.Paired
+		all[i].Terms.Metered = false // see Config.Paired
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

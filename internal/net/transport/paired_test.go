@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
@@ -80,7 +81,7 @@ func (p *phone) used(name, addr string) (yes bool) {
 func wifi() link.Link { return link.Link{Name: "wifi", Metric: 100} }
 
 func lte() link.Link {
-	return link.Link{Name: "lte", Metric: 200, Metered: true, Kind: link.KindCellular}
+	return link.Link{Name: "lte", Metric: 200, Terms: policy.Terms{Metered: true}, Kind: link.KindCellular}
 }
 
 // serveRelay starts a relay that may reach this machine, and returns its address and state file.
@@ -141,7 +142,7 @@ func TestPair(t *testing.T) {
 		}
 	}
 	until(t, "lanes over both links", up(p))
-	if !p.relays(t.Context(), "example.com:443") || p.relays(WithFlow(t.Context(), Flow{Unmetered: true}), "example.com:443") {
+	if !p.relays(t.Context(), "example.com:443") || p.relays(With(t.Context(), Unmetered), "example.com:443") {
 		t.Error("tunnels go by the relay, but for those that may not use metered links")
 	}
 
@@ -185,7 +186,7 @@ func TestPair(t *testing.T) {
 		return len(s.Lanes) == 1 && s.Lanes[0].Link == "wifi" && s.Lanes[0].Up
 	})
 	hotspot := wifi()
-	hotspot.Metered = true
+	hotspot.Terms.Metered = true
 	p.source.Set(p.dial.Over(hotspot, lte())...)
 	until(t, "no lane over Wi-Fi that has become metered", func() bool {
 		s, _ := p.Relay()
@@ -213,7 +214,7 @@ func otherKey(invitation string) string {
 func TestUnmetered(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 4 << 20}, origintest.RateLimit(paced))
 	p := newPhone(t, filepath.Join(t.TempDir(), "relay.json"), wifi(), lte())
-	free := WithFlow(t.Context(), Flow{Unmetered: true})
+	free := With(t.Context(), Unmetered)
 	fetch := func(ctx context.Context, p *phone, method string) error {
 		r, err := http.NewRequestWithContext(ctx, method, "http://"+s.Addr(0)+"/", nil)
 		if err != nil {
@@ -269,7 +270,7 @@ func TestCostsMidway(t *testing.T) {
 	consent.Give(false)
 	request := func(fields ...string) (*http.Response, error) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(WithConsent(t.Context(), &consent), http.MethodGet, "http://"+s.Addr(0)+"/", nil)
+		r, err := http.NewRequestWithContext(With(t.Context(), func(o *Options) { o.Consent = &consent }), http.MethodGet, "http://"+s.Addr(0)+"/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +295,7 @@ func TestCostsMidway(t *testing.T) {
 		}
 	}
 	hotspot := wifi()
-	hotspot.Metered = true
+	hotspot.Terms.Metered = true
 	p.source.Set(p.dial.Over(hotspot)...)
 	if n, err := io.Copy(io.Discard, passed.Body); err == nil || !errors.Is(err, engine.ErrCosts) {
 		t.Errorf("over one link: %d bytes more, %v", n, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -15,21 +16,19 @@ var priorRadios = map[string]string{link.KindWiFi: "galaxy-s3/wifi", link.KindCe
 // radios finds the radios of links. follow owns it.
 type radios map[string]*energy.Radio // by name, so that a link that reappears has the same radio
 
-// equip gives a link its goal and its radio.
-func (r radios) equip(cfg *config.Config, l *link.Link) error {
-	c := cfg.LinkOf(l.Name)
-	goal := cmp.Or(c.Goal, cfg.Goal)
-	l.Frugal = goal == config.GoalFrugal
-	l.Cheapest, l.PerPercent = goal == config.GoalCheapest, int64(cfg.MeteredPerPercent)
-	var err error
-	if l.Radio, err = r.find(c.Radio); err != nil {
+// terms adds what the configuration says to the terms of a link. An error is about its radio.
+func (r radios) terms(cfg *config.Config, l *link.Link) (err error) {
+	c, t := cfg.LinkOf(l.Name), &l.Terms
+	t.Disabled, t.Untrusted = !cfg.Allows(l.Name), !cfg.Trusts(l.Name)
+	t.Goal, t.PerPercent = cmp.Or(c.Goal, cfg.Goal), int64(cfg.MeteredPerPercent)
+	if t.Radio, err = r.find(c.Radio); err != nil {
 		return err
 	}
-	if l.Presumed, err = r.find(priorRadios[l.Kind]); err != nil {
+	if t.Presumed, err = r.find(priorRadios[l.Kind]); err != nil {
 		return err
 	}
-	if l.Radio == nil && l.Frugal {
-		l.Radio = l.Presumed
+	if t.Radio == nil && t.Goal == schedule.FrugalGoal {
+		t.Radio = t.Presumed
 	}
 	return nil
 }

@@ -4,45 +4,42 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/policy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-func TestEquip(t *testing.T) {
+func TestTerms(t *testing.T) {
 	cfg := config.Default()
 	known := radios{}
-	equip := func(name, kind string) link.Link {
+	terms := func(name, kind string) policy.Terms {
 		t.Helper()
-		l := link.Link{Name: name, Kind: kind}
-		if err := known.equip(&cfg, &l); err != nil {
+		l := link.Link{Name: name, Kind: kind, Terms: policy.Terms{Metered: name == "wwan2"}}
+		if err := known.terms(&cfg, &l); err != nil {
 			t.Error(err)
 		}
-		return l
+		return l.Terms
 	}
-	if l := equip("wwan0", link.KindCellular); l.Frugal || l.Radio != nil || l.Last() || l.Presumed == nil {
+	if l := terms("wwan0", link.KindCellular); l.Goal != schedule.Fastest || l.Radio != nil || l.Last() || l.Presumed == nil {
 		t.Errorf("with the goal fastest: %+v", l)
 	}
 	cfg.MeteredPerPercent = 5
-	wwan := link.Link{Name: "wwan0", Metered: true}
-	if err := known.equip(&cfg, &wwan); err != nil || wwan.Priced() || wwan.PerPercent != 5 {
-		t.Errorf("%+v, %v: a request may ask for the goal cheapest", wwan, err)
-	}
-	cfg.Goal = config.GoalCheapest
-	if err := known.equip(&cfg, &wwan); err != nil || !wwan.Priced() || wwan.PerPercent != 5 {
-		t.Errorf("with the goal cheapest: %+v, %v", wwan, err)
+	if l := terms("wwan2", ""); l.PerPercent != 5 || !l.Metered {
+		t.Errorf("%+v: a request may ask for the goal cheapest", l)
 	}
 	cfg.Goal = config.GoalFrugal
 	cfg.Link = map[string]config.Link{"wwan1": {Goal: config.GoalFastest, Radio: "galaxy-s20-ultra/5g-mmwave"}}
-	lte, wifi, eth, other := equip("wwan0", link.KindCellular), equip("wlan0", link.KindWiFi), equip("eth0", link.KindEthernet), equip("wwan1", link.KindCellular)
-	if !lte.Last() || !lte.Frugal {
+	lte, wifi, eth, other := terms("wwan0", link.KindCellular), terms("wlan0", link.KindWiFi), terms("eth0", link.KindEthernet), terms("wwan1", link.KindCellular)
+	if !lte.Last() || !lte.OnDemand() {
 		t.Errorf("LTE, which is costly to wake, joins last: %+v", lte)
 	}
-	if wifi.Last() || wifi.Radio == nil || eth.Radio != nil || eth.Last() {
+	if wifi.Last() || !wifi.OnDemand() || wifi.Radio == nil || eth.Radio != nil || eth.Last() {
 		t.Errorf("Wi-Fi %+v, Ethernet %+v", wifi, eth)
 	}
-	if other.Frugal || other.Last() || !other.Costly() {
+	if other.Last() || other.OnDemand() || other.Radio == nil {
 		t.Errorf("a link with a goal of its own: %+v", other)
 	}
-	if again := equip("wwan0", link.KindCellular); !again.Equal(lte) {
+	if again := terms("wwan0", link.KindCellular); again != lte {
 		t.Error("the same link is another one when it is seen again")
 	}
 }

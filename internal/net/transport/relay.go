@@ -88,7 +88,8 @@ func (t *Transport) hasRelay() bool {
 // relays reports whether a tunnel to addr may use the relay: private destinations belong to this network, mail needs an address
 // of its own, and lanes may be on metered links.
 func (t *Transport) relays(ctx context.Context, addr string) bool {
-	if !t.hasRelay() || FlowOf(ctx).Unmetered {
+	o := OptionsOf(ctx)
+	if !t.hasRelay() || o.Request().Unmetered {
 		return false
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -99,7 +100,7 @@ func (t *Transport) relays(ctx context.Context, addr string) bool {
 	for _, h := range t.live.Load().Relay.Except {
 		except = append(except, plainHost(h))
 	}
-	return !spread.Names(except, plainHost(host)) && !spread.Names(except, plainHost(FlowOf(ctx).Host))
+	return !spread.Names(except, plainHost(host)) && !spread.Names(except, plainHost(o.Flow.Host))
 }
 
 // viaRelay is the link name reported for a request that used the relay.

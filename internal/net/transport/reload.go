@@ -15,7 +15,7 @@ func (t *Transport) Reload(cfg config.Config) {
 	t.dials.Store(t.dialer())
 	t.upstream.Set(t.upstreams(cfg)...)
 	if s, ok := t.device.(interface{ SetOptions(link.Options) }); ok {
-		s.SetOptions(Options(cfg))
+		s.SetOptions(LinkOptions(cfg))
 	}
 	t.LookAgain()
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/core/spread"
@@ -28,59 +27,29 @@ import (
 // It adds no header field and decodes no content coding. Interim responses go to the Got1xxResponse hook of net/http/httptrace.
 // The Body of a 101 is an io.ReadWriteCloser. If content breaks off after the head, reading the Body fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	reason := opening.Reason(Reason(r.Context()))
+	o := engine.OptionsOf(r.Context())
+	reason := opening.Reason(o.Undivided)
 	if reason == opening.None {
 		reason = opening.Ineligible(opening.Request{
 			Method: r.Method, Scheme: r.URL.Scheme, Query: r.URL.RawQuery, Fields: r.Header,
 			ContentLength: r.ContentLength, TransferEncoding: r.TransferEncoding,
 		})
 	}
-	if reason == opening.AuthUnknown && r.Context().Value(repeatableKey{}) != nil {
+	if reason == opening.AuthUnknown && o.Repeatable {
 		reason = opening.None
 	}
 	if reason == opening.None {
-		return t.divide(r)
+		return t.divide(r, o)
 	}
 	return t.pass(t.passThrough.Do, r, reason)
-}
-
-type sizeKey struct{}
-
-type deadlineKey struct{}
-
-type goalKey struct{}
-
-// Goals returns the names of the goals.
-func Goals() []string {
-	return []string{config.GoalFastest, config.GoalFrugal, config.GoalCheapest}
-}
-
-// WithGoal returns a context whose requests have a goal, one of Goals, in place of the configured one. A deadline takes precedence.
-func WithGoal(ctx context.Context, goal string) context.Context {
-	return context.WithValue(ctx, goalKey{}, goal)
 }
 
 // PlayerStartup is how much of a stream a player is assumed to read before it starts.
 const PlayerStartup = 2 * time.Second
 
-// Deadline is the time by which a request needs its bytes: Within, or Bitrate and Startup.
-type Deadline = engine.Deadline
-
-// WithDeadline returns a context whose requests use links that are metered or costly to wake only for bytes that the others
-// cannot deliver in time.
-func WithDeadline(ctx context.Context, d Deadline) context.Context {
-	return context.WithValue(ctx, deadlineKey{}, &d)
-}
-
-// WithSize returns a context with the expected size in bytes of the objects that its requests ask for. All unmetered links are
-// then asked at once, without waiting for the first response. A wrong size costs a request of up to 128 KiB on each of them.
-func WithSize(ctx context.Context, size int64) context.Context {
-	return context.WithValue(ctx, sizeKey{}, size)
-}
-
 // pass sends a request over one link.
 func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason opening.Reason) (*http.Response, error) {
-	usage := UsageOf(r.Context())
+	usage := engine.OptionsOf(r.Context()).Usage
 	usage.SetReason(string(reason))
 	if r.Method == http.MethodGet {
 		t.engine.Passed(string(reason))
@@ -94,7 +63,7 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	}
 	usage.Add(l.Name, 0, 0)
 	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp.Body = &countedBody{resp.Body, usage, l.Name, l.Radio}
+		resp.Body = &countedBody{resp.Body, usage, l.Name, l.Terms.Radio}
 	}
 	return resp, nil
 }
@@ -119,17 +88,14 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // divide gets an object through the engine.
-func (t *Transport) divide(r *http.Request) (*http.Response, error) {
+func (t *Transport) divide(r *http.Request, o Options) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Body != nil {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
-	UsageOf(ctx).SetReason("") // a previous request with the same context may have set it
-	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
-	q.Unmetered = func() bool { return FlowOf(ctx).Unmetered }
-	q.Size, _ = ctx.Value(sizeKey{}).(int64)
-	q.Goal, _ = ctx.Value(goalKey{}).(string)
-	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)
+	o.Usage.SetReason("") // a previous request with the same context may have set it
+	o.Links.Background = opening.Background(r.Header)
+	q := &engine.Request{Target: target(r), Header: r.Header, Options: o}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
 	}
@@ -281,65 +247,36 @@ func (t *Transport) Status() Status {
 	return s
 }
 
-// Flow describes a connection or a request of a client: those with the same User, Program and Host may be spread over links.
-type Flow = spread.Flow
-
-// WithFlow returns a context whose requests and tunnels belong to a client. Program and Host of f may be empty: the program is
-// then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
-func WithFlow(ctx context.Context, f Flow) context.Context { return direct.WithFlow(ctx, f) }
-
-// Consent states whether metered links may carry what a client asks for, see [direct.Consent]. After it changes, LookAgain must
-// be called.
-type Consent = direct.Consent
-
-// WithConsent returns a context whose requests and tunnels use metered links only while the consent is given.
-func WithConsent(ctx context.Context, c *Consent) context.Context { return direct.WithConsent(ctx, c) }
-
-// FlowOf returns the Flow of a context, or the zero value if there is none.
-func FlowOf(ctx context.Context) Flow { return direct.FlowOf(ctx) }
-
+// Options are what a context says about its requests and tunnels, see [engine.Options]. Flow says who asks, Links which links may
+// carry them.
 type (
-	undividedKey  struct{}
-	repeatableKey struct{}
-	usageKey      struct{}
+	Options = engine.Options
+	Flow    = spread.Flow
 )
+
+// Consent states whether metered links may carry what a client asks for, see [engine.Consent]. After it changes, LookAgain must
+// be called.
+type Consent = engine.Consent
+
+// With returns a context whose Options change makes from those of ctx.
+func With(ctx context.Context, change func(o *Options)) context.Context {
+	return engine.With(ctx, change)
+}
+
+// OptionsOf returns the Options of a context.
+func OptionsOf(ctx context.Context) Options { return engine.OptionsOf(ctx) }
+
+// Unmetered is a change for With: only links that cost nothing may carry the requests and tunnels.
+func Unmetered(o *Options) { o.Links.Unmetered = true }
 
 // Crowded is the reason for requests that go over one link because too many run already.
 const Crowded = string(opening.Crowded)
-
-// Undivided returns a context whose requests go over one link, for a reason that is shown in metrics.
-func Undivided(ctx context.Context, reason string) context.Context {
-	return context.WithValue(ctx, undividedKey{}, reason)
-}
-
-// Reason returns why requests with this context go over one link, "" if they need not.
-func Reason(ctx context.Context) string {
-	reason, _ := ctx.Value(undividedKey{}).(string)
-	return reason
-}
-
-// Repeatable returns a context whose requests are divided even if the scheme of their credentials is unknown: the user who
-// supplied them for a download vouches that they can be sent several times.
-func Repeatable(ctx context.Context) context.Context {
-	return context.WithValue(ctx, repeatableKey{}, true)
-}
 
 // Usage records the links and bytes that a request used, see engine.Usage.
 type Usage = engine.Usage
 
 // LinkUse is the traffic of one link for a request, see engine.LinkUse.
 type LinkUse = engine.LinkUse
-
-// WithUsage returns a context whose requests record in u the links and bytes that they use.
-func WithUsage(ctx context.Context, u *Usage) context.Context {
-	return context.WithValue(ctx, usageKey{}, u)
-}
-
-// UsageOf returns the Usage of a context, or nil if there is none.
-func UsageOf(ctx context.Context) *Usage {
-	u, _ := ctx.Value(usageKey{}).(*Usage)
-	return u
-}
 
 // Harmless reports whether a field of a request is without credentials. The name is in canonical form.
 func Harmless(name string) bool { return opening.Harmless(name) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/core/transfer"
@@ -142,7 +143,7 @@ func New(c Config) (*Transport, error) {
 	t.source = link.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
 	t.pool.Greetings = new(origin.Greetings)
-	t.placer = direct.NewPlacer(policy(c.Settings))
+	t.placer = direct.NewPlacer(spreading(c.Settings))
 	t.placer.Busy = func(running, spread int) {
 		t.engine.Others(running)
 		if c.Undivided != nil {
@@ -271,17 +272,18 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		accounts := map[string]string{}
 		for _, l := range all {
 			accounts[l.Name] = account(cfg, l)
-			switch {
-			case !cfg.Allows(l.Name):
-			case t.Affords(accounts[l.Name]):
-				l.Untrusted = !cfg.Trusts(l.Name)
-				if err := known.equip(cfg, &l); err != nil {
-					t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "error", err)
-				}
+			if err := known.terms(cfg, &l); err != nil {
+				t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "error", err)
+			}
+			l.Terms.Spent = !t.Affords(accounts[l.Name])
+			switch l.Terms.Closed() {
+			case policy.NoReason:
 				l.Path = &linkPath{t, l}
 				use = append(use, l)
-			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
-				t.log.Warn("this link has reached its data limit", "link", l.Name)
+			case policy.Spent:
+				if slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }) {
+					t.log.Warn("this link has reached its data limit", "link", l.Name)
+				}
 			}
 		}
 		t.accounts.Store(&accounts)
@@ -294,7 +296,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		}
 		c := link.Diff(before, use)
 		for _, l := range c.Added {
-			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)
+			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Terms.Metered)
 			if l.Odd != "" && len(use) == 1 {
 				t.log.Warn("the only link is "+l.Odd+": it is used since the system's own traffic leaves there; --link names others", "link", l.Name)
 			}
@@ -326,11 +328,11 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 func (t *Transport) withdraw(before, now []link.Link) {
 	metered := map[string]bool{}
 	for _, l := range now {
-		if !l.Metered {
+		if !l.Terms.Metered {
 			continue
 		}
 		metered[l.Name] = true
-		if slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name && !b.Metered }) {
+		if slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name && !b.Terms.Metered }) {
 			t.pool.DropLink(l.Name)
 			t.passThrough.DropIdle(l.Name)
 		}
@@ -363,7 +365,7 @@ func (t *Transport) LookAgain() {
 
 // account returns the account to which a link's bytes are charged.
 func account(cfg *config.Config, l link.Link) string {
-	return cmp.Or(l.Account, cfg.Account(l.Name), l.Name)
+	return cmp.Or(l.Terms.Account, cfg.Account(l.Name), l.Name)
 }
 
 // Left returns how many bytes the named link may still carry this month and today; nil = no limit.
@@ -436,8 +438,8 @@ func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
 	return all
 }
 
-// Options returns which links to look for, with their configuration.
-func Options(cfg config.Config) link.Options {
+// LinkOptions returns which links to look for, with their configuration.
+func LinkOptions(cfg config.Config) link.Options {
 	o := link.Options{Names: cfg.Links, Around: cfg.VPN == config.VPNAround}
 	o.Of = func(name string) link.Setting {
 		l := cfg.LinkOf(name)
@@ -451,8 +453,8 @@ func Options(cfg config.Config) link.Options {
 	return o
 }
 
-// policy returns which requests and tunnels are spread over links.
-func policy(cfg config.Config) spread.Policy {
+// spreading returns which requests and tunnels are spread over links.
+func spreading(cfg config.Config) spread.Policy {
 	p := spread.Policy{Mode: spread.Mode(cfg.Spread)}
 	for _, host := range cfg.Sticky {
 		p.Sticky = append(p.Sticky, plainHost(host))

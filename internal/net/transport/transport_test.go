@@ -63,12 +63,17 @@ func get(t testing.TB, u string) *http.Request {
 	return r
 }
 
+// withUsage returns a context whose requests record in u what they use.
+func withUsage(ctx context.Context, u *Usage) context.Context {
+	return With(ctx, func(o *Options) { o.Usage = u })
+}
+
 func TestRoundTrip(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced))
 	tr := newTransport(t, s, "wifi", "lte")
 	var used Usage
 	r := get(t, s.URL())
-	resp, err := tr.RoundTrip(r.WithContext(WithUsage(t.Context(), &used)))
+	resp, err := tr.RoundTrip(r.WithContext(withUsage(t.Context(), &used)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +86,13 @@ func TestRoundTrip(t *testing.T) {
 	if len(links) != 2 || links[0].Bytes == 0 || links[1].Bytes == 0 || used.Reason() != "" {
 		t.Errorf("%+v, %q", links, used.Reason())
 	}
-	for reason, ctx := range map[string]context.Context{"mine": Undivided(t.Context(), "mine"), "multi_range": t.Context()} {
+	for reason, ctx := range map[string]context.Context{"mine": With(t.Context(), func(o *Options) { o.Undivided = "mine" }), "multi_range": t.Context()} {
 		r := get(t, s.URL())
 		if reason != "mine" {
 			r.Header.Set("Range", "bytes=0-1,3-4")
 		}
 		var used Usage
-		resp, err := tr.RoundTrip(r.WithContext(WithUsage(ctx, &used)))
+		resp, err := tr.RoundTrip(r.WithContext(withUsage(ctx, &used)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 		u := c.Upstream()
 		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked, Network: name + " " + u.Host}
 		if c.Metered != nil {
-			l.Metered = *c.Metered
+			l.Terms.Metered = *c.Metered
 		}
 		p := &link.Upstream{Link: l, Scheme: u.Scheme, Addr: u.Host, Binder: t.binder, Check: t.check, Buffer: t.buffer}
 		if u.User != nil {

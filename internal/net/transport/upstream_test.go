@@ -72,7 +72,7 @@ func TestUpstream(t *testing.T) {
 	tr := withUpstream(t, s, proxy, nil)
 	var used Usage
 	r := get(t, byName(s))
-	resp, err := tr.RoundTrip(r.WithContext(WithUsage(t.Context(), &used)))
+	resp, err := tr.RoundTrip(r.WithContext(withUsage(t.Context(), &used)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestUpstreamSettings(t *testing.T) {
 		cfg.Link["office"] = l
 	})
 	ranked := tr.engine.Ranked()
-	if len(ranked) != 1 || ranked[0].Name != "office" || !ranked[0].Metered || !ranked[0].Untrusted || ranked[0].Kind != link.KindSOCKS5 {
+	if len(ranked) != 1 || ranked[0].Name != "office" || !ranked[0].Terms.Metered || !ranked[0].Terms.Untrusted || ranked[0].Kind != link.KindSOCKS5 {
 		t.Fatalf("%+v", ranked)
 	}
 	if strings.Contains(ranked[0].Via, "secret") {

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
@@ -114,7 +115,7 @@ func TestLinks(t *testing.T) {
 			DNS:      []netip.AddrPort{netip.MustParseAddrPort("192.168.1.1:53")}, Network: "wifi wlan0 192.168.1.0/24 192.168.1.1",
 		},
 		{
-			Name: "rmnet0", Network: "cellular rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("2001:db8:1::2")},
+			Name: "rmnet0", Network: "cellular rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Terms: policy.Terms{Metered: true}, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("2001:db8:1::2")},
 			Prefixes: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/64")}, NAT64: netip.MustParsePrefix("64:ff9b::/96"),
 		},
 	}
@@ -202,7 +203,7 @@ func TestLimits(t *testing.T) {
 	a.Say(`{"type":"links",%s,"accounts":[{"name":"cellular-1","monthly_bytes":9,"daily_bytes":3,"first_day":15},{"name":"metered"}],"cellular":"cellular-1"}`, one)
 	got := next(t, links)
 	want := map[string]allowance.Limit{"cellular-1": {Month: 9, Day: 3, First: 15}}
-	if len(got) != 1 || got[0].Account != "cellular-1" || !maps.Equal(h.Limits(), want) || h.Cellular() != "cellular-1" {
+	if len(got) != 1 || got[0].Terms.Account != "cellular-1" || !maps.Equal(h.Limits(), want) || h.Cellular() != "cellular-1" {
 		t.Errorf("%v with the limits %v, and %q", got, h.Limits(), h.Cellular())
 	}
 	next(t, h.Limited())

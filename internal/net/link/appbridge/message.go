@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -172,7 +173,7 @@ func (n network) link(rank int) (link.Link, error) {
 	if len(n.Account) > longestAccount {
 		return link.Link{}, fmt.Errorf("link %s: the name of its account has %d bytes", n.Name, len(n.Account))
 	}
-	l := link.Link{Account: n.Account, Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
+	l := link.Link{Name: n.Name, Kind: n.Kind, Metric: rank, Handle: n.Handle, Terms: policy.Terms{Metered: n.Metered, Account: n.Account}}
 	for _, s := range n.Addrs {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
