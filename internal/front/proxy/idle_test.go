@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -120,7 +121,7 @@ func TestTunnelLook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tunnelLook(t, func(c *net.TCPConn) net.Conn { return slot.Hold(c) })
+		tunnelLook(t, func(c *net.TCPConn) net.Conn { held := conn.Of(c); slot.Hold(held); return held })
 		if _, err := slots.Take("lo", "o.test:443"); err != nil {
 			t.Errorf("the tunnel has ended: %v", err)
 		}

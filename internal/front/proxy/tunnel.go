@@ -141,7 +141,8 @@ func look(c io.ReadWriteCloser) {
 // tcpOf returns the TCP connection that c is, or that c wraps with its own Close.
 func tcpOf(c io.ReadWriteCloser) (*net.TCPConn, bool) {
 	if held, ok := c.(interface{ TCP() *net.TCPConn }); ok {
-		return held.TCP(), true
+		tcp := held.TCP()
+		return tcp, tcp != nil
 	}
 	tcp, ok := c.(*net.TCPConn)
 	return tcp, ok

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
 const (
@@ -73,11 +75,11 @@ type account struct {
 	empty  bool          // as last reported to changed; true until the file has been read
 	more   chan struct{} // closed when there may be more to spend, or never will be
 
-	conns   map[*conn]struct{} // the open connections
-	windows int64              // lower bound on the sum of their receive buffers
-	near    bool               // the receive buffers are fixed and reserved
-	held    int64              // reserved for data that connections may still receive, while near
-	stopped bool               // nothing is left except the reservations
+	conns   map[*counted]struct{} // the open connections
+	windows int64                 // lower bound on the sum of their receive buffers
+	near    bool                  // the receive buffers are fixed and reserved
+	held    int64                 // reserved for data that connections may still receive, while near
+	stopped bool                  // nothing is left except the reservations
 }
 
 // bound returns how many bytes this process may still use in all: what other processes have left of the month, and of the day.
@@ -142,7 +144,7 @@ func (b *Accounts) Set(limits map[string]Limit) {
 	for name, l := range limits {
 		a := b.accounts[name]
 		if a == nil {
-			a = &account{empty: true, more: make(chan struct{}), conns: map[*conn]struct{}{}}
+			a = &account{empty: true, more: make(chan struct{}), conns: map[*counted]struct{}{}}
 			b.accounts[name] = a
 		}
 		a.limit = Limit{Month: cmp.Or(l.Month, unbounded), Day: cmp.Or(l.Day, unbounded), First: l.First}
@@ -310,25 +312,26 @@ func (b *Accounts) giveBack() {
 	}
 }
 
-// Wrap returns a connection that is counted on an account. Its methods fail with ErrSpent when the account has nothing left. Near
-// the limit, Wrap reserves the bytes that the connection may receive. It returns the connection unchanged if the account never had a
-// limit. A connection that cannot be counted is an error, and closed.
-func (b *Accounts) Wrap(c net.Conn, name string) (net.Conn, error) {
+// Count counts a connection on an account. Its reads and writes fail with ErrSpent when the account has nothing left. Near the limit,
+// Count reserves the bytes that the connection may receive. It does nothing if the account never had a limit. A connection that cannot
+// be counted is an error, and closed.
+func (b *Accounts) Count(c *conn.Conn, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
 	if a == nil {
-		return c, nil
+		return nil
 	}
-	tcp, ok := c.(tcpConn)
-	if !ok {
+	if !c.HasSocket() {
 		c.Close()
-		return nil, fmt.Errorf("connections of this kind (%T) cannot be counted: a link with a data limit does not carry them", c)
+		return fmt.Errorf("connections of this kind (%T) cannot be counted: a link with a data limit does not carry them", c.Conn)
 	}
-	counted := &conn{tcpConn: tcp, accounts: b, account: a, closed: make(chan struct{})}
-	a.join(counted)
+	on := &counted{conn: c, accounts: b, account: a, closed: make(chan struct{})}
+	c.Through(on)
+	c.BeforeClose(on.leave)
+	a.join(on)
 	b.tell(a)
-	return counted, nil
+	return nil
 }
 
 // Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves the size to the kernel.
@@ -350,7 +353,7 @@ func (b *Accounts) tell(a *account) {
 }
 
 // wait waits until c may send or receive, and returns how many bytes it may read or write at once.
-func (b *Accounts) wait(c *conn) (int64, error) {
+func (b *Accounts) wait(c *counted) (int64, error) {
 	a := c.account
 	for {
 		b.mu.Lock()
@@ -379,7 +382,7 @@ func (b *Accounts) wait(c *conn) (int64, error) {
 }
 
 // count records the bytes that a connection has read and written.
-func (b *Accounts) count(c *conn, read, written int) {
+func (b *Accounts) count(c *counted, read, written int) {
 	if read <= 0 && written <= 0 {
 		return
 	}
@@ -392,7 +395,7 @@ func (b *Accounts) count(c *conn, read, written int) {
 }
 
 // leave ends the counting of a connection that is about to be closed.
-func (b *Accounts) leave(c *conn) {
+func (b *Accounts) leave(c *counted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := c.account

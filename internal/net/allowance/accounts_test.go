@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
 const limit = 20 * time.Second // bounds every wait
@@ -136,22 +138,22 @@ func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 		<-done
 	})
 	_ = c.SetReadDeadline(time.Now().Add(limit))
-	counted, err := b.Wrap(c, "lte")
-	if err != nil {
+	over := conn.Of(c)
+	if err := b.Count(over, "lte"); err != nil {
 		s.t.Fatal(err)
 	}
-	return counted
+	return over
 }
 
 // TestUncounted: a connection that cannot be counted is refused, unless its account has no limit.
 func TestUncounted(t *testing.T) {
 	b := &Accounts{accounts: map[string]*account{}, kick: make(chan struct{}, 1)}
 	near, far := net.Pipe()
-	if c, err := b.Wrap(near, "lte"); c != near || err != nil {
-		t.Error(c, err)
+	if err := b.Count(conn.Of(near), "lte"); err != nil {
+		t.Error(err)
 	}
 	b.Set(map[string]Limit{"lte": {Month: 1 << 30}})
-	if c, err := b.Wrap(near, "lte"); c != nil || err == nil {
+	if err := b.Count(conn.Of(near), "lte"); err == nil {
 		t.Error("it passes")
 	}
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
@@ -159,8 +161,8 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// counted returns how many bytes are charged for n body bytes.
-func counted(n int64) int64 { return n * overhead / 100 }
+// charged returns how many bytes are charged for n body bytes.
+func charged(n int64) int64 { return n * overhead / 100 }
 
 // reserved is an upper bound of the reservation for a connection when a few megabytes are left.
 const reserved = 160 << 10
@@ -179,8 +181,8 @@ func TestSpent(t *testing.T) {
 		t.Error("an account without a limit has one")
 	}
 	n, err := io.Copy(io.Discard, s.endless(b))
-	if !errors.Is(err, ErrSpent) || counted(n) > month || counted(n) < month-reserved {
-		t.Errorf("%d bytes, counted as %d of %d: %v", n, counted(n), int64(month), err)
+	if !errors.Is(err, ErrSpent) || charged(n) > month || charged(n) < month-reserved {
+		t.Errorf("%d bytes, counted as %d of %d: %v", n, charged(n), int64(month), err)
 	}
 	s.wait(changed)
 	if n, _ := b.Left("lte"); n != 0 {
@@ -195,7 +197,7 @@ func TestSpent(t *testing.T) {
 	// The limit is raised.
 	b.Set(map[string]Limit{"lte": {Month: 2 * month}})
 	s.wait(changed)
-	if m, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n+m) > 2*month || counted(n+m) < 2*month-4*reserved {
+	if m, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || charged(n+m) > 2*month || charged(n+m) < 2*month-4*reserved {
 		t.Errorf("with a higher limit: %d and %d bytes, %v", n, m, err)
 	}
 	b.Set(nil)
@@ -216,12 +218,12 @@ func TestLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n += int64(m); s.inFile() < counted(n) {
-			t.Fatalf("the file says %d after %d", s.inFile(), counted(n))
+		if n += int64(m); s.inFile() < charged(n) {
+			t.Fatalf("the file says %d after %d", s.inFile(), charged(n))
 		}
 	}
-	if n := s.inFile(); n > counted(used)+2*lease {
-		t.Errorf("the file says %d after %d", n, counted(used))
+	if n := s.inFile(); n > charged(used)+2*lease {
+		t.Errorf("the file says %d after %d", n, charged(used))
 	}
 	// Another process runs at the same time: each has its own leases.
 	other, told := s.open(1 << 30)
@@ -230,8 +232,8 @@ func TestLeases(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, second, used); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.inFile(); n < counted(2*used) || n > counted(2*used)+4*lease {
-		t.Errorf("the file says %d after %d of two", n, counted(2*used))
+	if n := s.inFile(); n < charged(2*used) || n > charged(2*used)+4*lease {
+		t.Errorf("the file says %d after %d of two", n, charged(2*used))
 	}
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
@@ -242,7 +244,7 @@ func TestLeases(t *testing.T) {
 	spent := s.of(b).used + s.of(other).used // including bytes in flight
 	other.Close()
 	b.Close()
-	if n := s.inFile(); n != spent || n < counted(2*used) {
+	if n := s.inFile(); n != spent || n < charged(2*used) {
 		t.Errorf("the file says %d in the end, used were %d", n, spent)
 	}
 }
@@ -267,8 +269,8 @@ func TestOpenAtTheEnd(t *testing.T) {
 		runtime.Gosched()
 	}
 	b.Close()
-	if n := s.inFile(); n < counted(2*used) {
-		t.Errorf("the file says %d in the end, %d were received", n, counted(2*used))
+	if n := s.inFile(); n < charged(2*used) {
+		t.Errorf("the file says %d in the end, %d were received", n, charged(2*used))
 	}
 }
 
@@ -291,7 +293,7 @@ func TestMonth(t *testing.T) {
 		t.Errorf("%d left in a new month", n)
 	}
 	s.at("2026-11-30") // the clock was wrong
-	if n, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n) > 2<<20 {
+	if n, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || charged(n) > 2<<20 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	b.Close()
@@ -313,8 +315,8 @@ func TestDay(t *testing.T) {
 	b.Set(map[string]Limit{"lte": {Month: 1 << 30, Day: today}})
 	s.until(b, "the limit is near", func() bool { return b.Buffer("lte") > 0 })
 	n, err := io.Copy(io.Discard, s.endless(b))
-	if !errors.Is(err, ErrSpent) || counted(n) > today || counted(n) < today-reserved {
-		t.Errorf("%d bytes, counted as %d of %d: %v", n, counted(n), int64(today), err)
+	if !errors.Is(err, ErrSpent) || charged(n) > today || charged(n) < today-reserved {
+		t.Errorf("%d bytes, counted as %d of %d: %v", n, charged(n), int64(today), err)
 	}
 	s.wait(changed)
 	s.at("2026-12-01")

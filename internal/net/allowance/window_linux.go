@@ -23,7 +23,7 @@ const (
 func (a *account) buffer() int { return int(max(leastBuffer, a.free()/64) / 2) }
 
 // join adds a connection, before any request is sent on it.
-func (a *account) join(c *conn) {
+func (a *account) join(c *counted) {
 	a.conns[c] = struct{}{}
 	if a.near {
 		a.reserve(c)
@@ -59,7 +59,7 @@ func (a *account) look() {
 
 // reserve fixes a connection's receive buffer and reserves the bytes that it may receive: the data in the buffer and the
 // advertised window together never exceed the buffer. Bytes being read or written are not counted yet.
-func (a *account) reserve(c *conn) {
+func (a *account) reserve(c *counted) {
 	c.buffer = c.receiveBuffer()
 	c.control(func(fd int) error {
 		err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, unix.SOCK_RCVBUF_LOCK)
@@ -73,14 +73,14 @@ func (a *account) reserve(c *conn) {
 }
 
 // release lets the kernel size a connection's receive buffer again.
-func (a *account) release(c *conn) {
+func (a *account) release(c *counted) {
 	c.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0) })
 	a.held -= c.hold
 	c.buffer, c.hold = 0, 0
 }
 
 // receiveBuffer returns the size of the receive buffer, 0 if the connection is closed.
-func (c *conn) receiveBuffer() (n int64) {
+func (c *counted) receiveBuffer() (n int64) {
 	c.control(func(fd int) error {
 		size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 		n = int64(size)
@@ -97,7 +97,7 @@ const (
 )
 
 // owed returns how many bytes the connection received but did not read, plus those that it may still receive if it is closed now.
-func (c *conn) owed() (n int64) {
+func (c *counted) owed() (n int64) {
 	c.control(func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
@@ -126,8 +126,8 @@ func owed(info *unix.TCPInfo, read int64, asked bool, buffer int64) int64 {
 }
 
 // control calls f with the connection's descriptor. It ignores errors: they mean that the connection is closed.
-func (c *conn) control(f func(fd int) error) {
-	raw, err := c.SyscallConn()
+func (c *counted) control(f func(fd int) error) {
+	raw, err := c.conn.SyscallConn()
 	if err != nil {
 		return
 	}

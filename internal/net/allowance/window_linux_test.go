@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ const firstWindow = 64 << 10
 // info returns the kernel's record of a connection.
 func info(t *testing.T, c net.Conn) *unix.TCPInfo {
 	t.Helper()
-	raw, err := c.(tcpConn).SyscallConn()
+	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func info(t *testing.T, c net.Conn) *unix.TCPInfo {
 // option returns a socket option of a connection.
 func option(t *testing.T, c net.Conn, name int) (n int) {
 	t.Helper()
-	raw, err := c.(tcpConn).SyscallConn()
+	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +74,15 @@ func TestInFlight(t *testing.T) {
 				i := info(t, c)
 				sent += int64(i.Bytes_received) + int64(i.Rcv_wnd)
 			}
-			t.Logf("%d bytes may arrive, counted as %d of %d", sent, counted(sent), month)
-			if counted(sent) > month+firstWindow {
-				t.Errorf("%d bytes may arrive, counted as %d of %d", sent, counted(sent), month)
+			t.Logf("%d bytes may arrive, counted as %d of %d", sent, charged(sent), month)
+			if charged(sent) > month+firstWindow {
+				t.Errorf("%d bytes may arrive, counted as %d of %d", sent, charged(sent), month)
 			}
 			for _, c := range all {
 				c.Close()
 			}
-			if used := s.of(b).used; used < counted(sent) || used > month {
-				t.Errorf("counted as %d when all are closed, %d of %d may arrive", used, counted(sent), month)
+			if used := s.of(b).used; used < charged(sent) || used > month {
+				t.Errorf("counted as %d when all are closed, %d of %d may arrive", used, charged(sent), month)
 			}
 		})
 	}

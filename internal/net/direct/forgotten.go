@@ -2,11 +2,10 @@ package direct
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"syscall"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -28,9 +27,8 @@ func replays(r *http.Request) bool {
 
 // expectAck ends the request with errForgotten if the other end of its kept connection acknowledges nothing, until the returned
 // function is called.
-func (x *underway) expectAck(nc net.Conn) (answered func()) {
-	c, ok := nc.(syscall.Conn)
-	if !ok {
+func (x *underway) expectAck(c *conn.Conn) (answered func()) {
+	if c == nil || !c.HasSocket() {
 		return func() {}
 	}
 	timer := time.AfterFunc(forgottenAfter, func() {

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/origin"
@@ -129,7 +130,9 @@ func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, 
 		d.Conn.Close()
 		return origin.Dialed{}, costs("dial", d.Link.Name)
 	}
-	d.Conn = as.tunnel(d.Link.Name, d.Conn)
+	c := conn.Of(d.Conn)
+	as.tunnel(d.Link.Name, c)
+	d.Conn, d.Uncount = c, as.end
 	return d, nil
 }
 
@@ -141,7 +144,7 @@ func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net
 	f := flowTo(ctx, addr, "")
 	f.Relayed = true
 	as, _ := p.Placer.place(f, addr, nil, p.isLost)
-	return &relayedConn{nc, as}
+	return as.relayed(nc)
 }
 
 // DropLink closes the idle connections of the named link, which are dead, and aborts the requests under way over it, before or
@@ -185,60 +188,56 @@ type linkTransport struct {
 	http *http.Transport
 
 	mu   sync.Mutex
-	open map[*kept]struct{}
+	open map[*conn.Conn]string // by connection that may be reused: the address as the transport named it
 }
 
-// kept is a connection that a link's transport may reuse.
-type kept struct {
-	net.Conn
-	transport *linkTransport
-	addr      string // as the transport named it
-}
-
-// Close implements net.Conn.
-func (k *kept) Close() error {
-	k.transport.mu.Lock()
-	delete(k.transport.open, k)
-	k.transport.mu.Unlock()
-	return k.Conn.Close()
-}
-
-// keep registers a connection until it closes.
+// keep registers a connection until it closes. The transport named addr.
 func (w *linkTransport) keep(nc net.Conn, addr string) net.Conn {
-	k := &kept{nc, w, addr}
+	c := conn.Of(nc)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.open == nil {
-		w.open = map[*kept]struct{}{}
+		w.open = map[*conn.Conn]string{}
 	}
-	w.open[k] = struct{}{}
-	return k
+	w.open[c] = addr
+	w.mu.Unlock()
+	c.BeforeClose(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.open, c)
+	})
+	return c
 }
 
-// linkConn returns the connection over a link that a transport uses.
-func linkConn(nc net.Conn) net.Conn {
+// linkConn returns the connection over a link that a transport uses, nil if it is not known.
+func linkConn(nc net.Conn) *conn.Conn {
 	for {
 		switch c := nc.(type) {
-		case *kept:
-			return c.Conn
+		case *conn.Conn:
+			return c
 		case interface{ NetConn() net.Conn }: // as of TLS
 			nc = c.NetConn()
 		default:
-			return nc
+			return nil
 		}
 	}
 }
 
+// kept is a connection that a link's transport may reuse.
+type kept struct {
+	*conn.Conn
+	addr string // as the transport named it
+}
+
 // to returns the open connections to addr, one for each remote address.
-func (w *linkTransport) to(addr string) map[string]*kept {
+func (w *linkTransport) to(addr string) map[string]kept {
 	// The transport converts other names to ASCII. They are rare, so all connections count then.
 	odd := strings.ContainsFunc(addr, func(r rune) bool { return r >= utf8.RuneSelf })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := map[string]*kept{}
-	for k := range w.open {
-		if odd || k.addr == addr {
-			all[k.RemoteAddr().String()] = k
+	all := map[string]kept{}
+	for c, to := range w.open {
+		if odd || to == addr {
+			all[c.RemoteAddr().String()] = kept{c, to}
 		}
 	}
 	return all

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/tributary-http/tributary/internal/core/spread"
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
@@ -90,10 +90,10 @@ type placed struct {
 	once   sync.Once
 
 	// Guarded by the placer's mu.
-	link     string       // link that carries it, "" until there is a connection
-	conn     syscall.Conn // connection that carries it, nil if there is none yet or it does not use TCP
-	before   int64        // bytes that conn had carried when it took over
-	isTunnel bool         // only the kernel counts its bytes
+	link     string     // link that carries it, "" until there is a connection
+	conn     *conn.Conn // connection that carries it, nil if there is none yet or it does not use TCP
+	before   int64      // bytes that conn had carried when it took over
+	isTunnel bool       // only the kernel counts its bytes
 	vigil    vigil
 	relax    func() // from link.Press, nil if it was not called
 }
@@ -260,12 +260,8 @@ func (n *placed) look(now time.Time) findings {
 }
 
 // remoteOf returns the address of the other end of a connection.
-func remoteOf(c syscall.Conn) (netip.Addr, bool) {
-	nc, ok := c.(net.Conn)
-	if !ok {
-		return netip.Addr{}, false
-	}
-	tcp, ok := nc.RemoteAddr().(*net.TCPAddr)
+func remoteOf(c *conn.Conn) (netip.Addr, bool) {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}, false
 	}
@@ -300,14 +296,15 @@ func (n *placed) carried() int64 {
 }
 
 // over records the connection that carries n, and the link of that connection.
-func (n *placed) over(name string, nc net.Conn) {
+func (n *placed) over(name string, c *conn.Conn) {
 	if n == nil {
 		return
 	}
 	n.placer.mu.Lock()
 	defer n.placer.mu.Unlock()
 	n.link, n.vigil = name, vigil{}
-	if n.conn, _ = nc.(syscall.Conn); n.conn != nil {
+	if n.conn = nil; c != nil && c.HasSocket() {
+		n.conn = c
 		n.before = link.VitalsOf(n.conn).Carried
 	}
 	n.placer.table.Moved(time.Now(), n.id, name)
@@ -330,124 +327,24 @@ func (n *placed) end() {
 	})
 }
 
-// tunnel returns the connection of a tunnel over a link; closing it ends n. Copies through TCP can still be spliced.
-func (n *placed) tunnel(name string, nc net.Conn) net.Conn {
+// tunnel makes n count a tunnel's connection over a link until it closes. Copies through TCP can still be spliced: the kernel counts.
+func (n *placed) tunnel(name string, c *conn.Conn) {
 	if n == nil {
-		return nc
+		return
 	}
-	n.over(name, nc)
+	n.over(name, c)
 	n.placer.mu.Lock()
 	n.isTunnel = true
 	n.placer.mu.Unlock()
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		return &placedTCP{tcp, nc, n}
-	}
-	if held, ok := nc.(interface{ TCP() *net.TCPConn }); ok {
-		return &placedTCP{held.TCP(), nc, n}
-	}
-	if tcp, ok := nc.(tcpConn); ok {
-		return &placedStream{tcp, n}
-	}
-	return &placedConn{nc, n}
+	c.BeforeClose(n.end)
 }
 
-// Release stops counting a tunnel's connection, because its bytes are counted elsewhere, and returns it as dialed.
-func Release(nc net.Conn) net.Conn {
-	switch c := nc.(type) {
-	case *placedTCP:
-		c.as.end()
-		return c.held
-	case *placedStream:
-		c.as.end()
-		return c.tcpConn
-	case *placedConn:
-		c.as.end()
-		return c.Conn
-	}
-	return nc
-}
-
-// placedTCP is a TCP connection, possibly one with another Close.
-type placedTCP struct {
-	*net.TCPConn
-	held net.Conn
-	as   *placed
-}
-
-// Close implements net.Conn.
-func (c *placedTCP) Close() error {
-	c.as.end()
-	return c.held.Close()
-}
-
-// TCP returns the underlying connection, so that copies through it can be spliced. Close it with c.Close.
-func (c *placedTCP) TCP() *net.TCPConn { return c.TCPConn }
-
-// tcpConn lists the methods of a TCP connection that other packages use.
-type tcpConn interface {
-	net.Conn
-	CloseWrite() error
-	SetKeepAliveConfig(net.KeepAliveConfig) error
-	SetLinger(sec int) error
-	SyscallConn() (syscall.RawConn, error)
-}
-
-// placedStream is a TCP connection whose bytes pass through other types of this program.
-type placedStream struct {
-	tcpConn
-	as *placed
-}
-
-// Close implements net.Conn.
-func (c *placedStream) Close() error {
-	c.as.end()
-	return c.tcpConn.Close()
-}
-
-// placedConn is a connection of another kind.
-type placedConn struct {
-	net.Conn
-	as *placed
-}
-
-// Close implements net.Conn.
-func (c *placedConn) Close() error {
-	c.as.end()
-	return c.Conn.Close()
-}
-
-// relayedConn is a connection whose bytes the kernel does not count.
-type relayedConn struct {
-	net.Conn
-	as *placed
-}
-
-// Read implements io.Reader.
-func (c *relayedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.as.moved.Add(int64(n))
-	return n, err
-}
-
-// Write implements io.Writer.
-func (c *relayedConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.as.moved.Add(int64(n))
-	return n, err
-}
-
-// CloseWrite ends writing.
-func (c *relayedConn) CloseWrite() error {
-	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
-	}
-	return http.ErrNotSupported
-}
-
-// Close implements net.Conn.
-func (c *relayedConn) Close() error {
-	c.as.end()
-	return c.Conn.Close()
+// relayed returns the connection of a tunnel whose bytes the kernel does not count.
+func (n *placed) relayed(nc net.Conn) net.Conn {
+	c := conn.Of(nc)
+	c.Through(conn.Counter(func(read, written int) { n.moved.Add(int64(read + written)) }))
+	c.BeforeClose(n.end)
+	return c
 }
 
 // request returns the content of a request, and counts its bytes.

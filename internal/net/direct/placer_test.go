@@ -336,7 +336,7 @@ func TestGreeted(t *testing.T) {
 		if loads, _ := p.Placer.Loads(); loads["wifi"].Open != 1 {
 			t.Errorf("it does not count: %+v", loads)
 		}
-		d.Conn = direct.Release(d.Conn)
+		d.Uncount()
 		_, asked, err := pool.Greet(t.Context(), d, engine.Target{Scheme: "https", Host: tt.host, Addr: tt.host + ":443"})
 		if (err == nil) != tt.ok || asked {
 			t.Errorf("%s: %v, asked %v", tt.host, err, asked)

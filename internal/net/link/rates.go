@@ -1,14 +1,13 @@
 package link
 
 import (
-	"fmt"
-	"io"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
 // Rates limits the receive rate of links, all connections of a link together, so that a download leaves room for a call. TCP's
@@ -45,56 +44,32 @@ func (r *Rates) Set(limits map[string]int64) {
 // limitedRead returns the size of the largest read at n bytes per second: bytes must arrive often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
-// Limit applies the named link's limit to a connection. It returns those of a link without a limit unchanged. A connection that
-// cannot be limited is an error, and closed.
-func (r *Rates) Limit(c net.Conn, name string) (net.Conn, error) {
+// Limit applies the named link's limit to a connection, if it has one.
+func (r *Rates) Limit(c *conn.Conn, name string) {
 	r.mu.Lock()
 	l := r.limiters[name]
 	free := l == nil || l.Limit() == rate.Inf
 	r.mu.Unlock()
 	if free {
-		return c, nil
+		return
 	}
-	tcp, ok := c.(tcpConn)
-	if !ok {
-		c.Close()
-		return nil, fmt.Errorf("max_rate does not apply to connections of this kind (%T): remove it from the configuration of the link", c)
-	}
-	return &limitedConn{tcpConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}, nil
+	p := &pace{limiter: l, closed: make(chan struct{})}
+	c.Through(p)
+	c.BeforeClose(func() { close(p.closed) })
 }
 
-// tcpConn lists the methods of a TCP connection that other packages use.
-type tcpConn interface {
-	net.Conn
-	CloseWrite() error
-	SetKeepAliveConfig(net.KeepAliveConfig) error
-	SetLinger(sec int) error
-	SyscallConn() (syscall.RawConn, error)
-}
-
-// limitedConn is a TCP connection that reads no faster than its link may. It has no WriteTo, which would bypass Read.
-type limitedConn struct {
-	tcpConn
-	pace pace
-}
-
-func (c *limitedConn) Read(p []byte) (int, error) { return c.pace.read(c.tcpConn, p) }
-
-// Close implements net.Conn.
-func (c *limitedConn) Close() error {
-	c.pace.close()
-	return c.tcpConn.Close()
-}
-
-// pace pays for the bytes already read before it reads again.
+// pace pays for the bytes already read before it lets more be read.
 type pace struct {
 	limiter *rate.Limiter
 	due     time.Time // time when all bytes read are paid for; belongs to the reader
-	once    sync.Once
 	closed  chan struct{}
 }
 
-func (p *pace) read(r io.Reader, b []byte) (int, error) {
+// Pass implements conn.Gate.
+func (p *pace) Pass(write bool, n int) (int, error) {
+	if write {
+		return n, nil
+	}
 	if wait := time.Until(p.due); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -104,17 +79,16 @@ func (p *pace) read(r io.Reader, b []byte) (int, error) {
 			return 0, net.ErrClosed
 		}
 	}
-	if burst := p.limiter.Burst(); len(b) > burst {
-		b = b[:burst]
-	}
-	n, err := r.Read(b)
-	if n > 0 {
-		now := time.Now()
-		if paid := p.limiter.ReserveN(now, n); paid.OK() {
-			p.due = now.Add(paid.DelayFrom(now))
-		}
-	}
-	return n, err
+	return min(n, p.limiter.Burst()), nil
 }
 
-func (p *pace) close() { p.once.Do(func() { close(p.closed) }) }
+// Moved implements conn.Gate.
+func (p *pace) Moved(read, _ int) {
+	if read <= 0 {
+		return
+	}
+	now := time.Now()
+	if paid := p.limiter.ReserveN(now, read); paid.OK() {
+		p.due = now.Add(paid.DelayFrom(now))
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"sync"
+
+	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
 // Slots limits how many connections to one host are open over one link at a time, whatever they are used for. It never waits: a
@@ -137,42 +139,9 @@ func (s Slot) Release() {
 	}
 }
 
-// Hold returns a connection that has the slot and releases it when it is closed. Without a limit that is c itself.
-func (s Slot) Hold(c net.Conn) net.Conn {
-	if s.release == nil {
-		return c
+// Hold makes a connection have the slot until it is closed.
+func (s Slot) Hold(c *conn.Conn) {
+	if s.release != nil {
+		c.AfterClose(s.release)
 	}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return &slottedTCP{tcp, s}
-	}
-	return &slotted{c, s}
-}
-
-// slottedTCP is a TCP connection that has a slot.
-type slottedTCP struct {
-	*net.TCPConn
-	slot Slot
-}
-
-// Close implements net.Conn.
-func (c *slottedTCP) Close() error {
-	err := c.TCPConn.Close()
-	c.slot.Release()
-	return err
-}
-
-// TCP returns the connection itself, so that copies through it can be spliced. It must be closed by Close of c.
-func (c *slottedTCP) TCP() *net.TCPConn { return c.TCPConn }
-
-// slotted is another connection that has a slot.
-type slotted struct {
-	net.Conn
-	slot Slot
-}
-
-// Close implements net.Conn.
-func (c *slotted) Close() error {
-	err := c.Conn.Close()
-	c.slot.Release()
-	return err
 }

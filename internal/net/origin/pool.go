@@ -189,6 +189,8 @@ type Dialed struct {
 	net.Conn
 	Link link.Link
 	Info link.Info
+	// Uncount says that the bytes are counted elsewhere from now on. It is set by package direct.
+	Uncount func()
 }
 
 // Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin chose

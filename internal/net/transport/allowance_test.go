@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/allowance"
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -39,13 +40,13 @@ func TestDialerNearTheLimit(t *testing.T) {
 		if n := d.Buffer(l); n == 0 {
 			t.Errorf("%+v: the kernel sizes the buffer", l)
 		}
-		if counted, err := o.bounded(c, l); counted == c || err != nil {
-			t.Errorf("%+v: a connection is not counted, %v", l, err)
+		if over := conn.Of(c); o.bounded(over, l) != nil || over.TCP() != nil {
+			t.Errorf("%+v: a connection is not counted", l)
 		}
 	}
 	l := link.Link{Name: "wlan0"}
-	if same, err := o.bounded(c, l); d.Buffer(l) != 0 || same != c || err != nil {
-		t.Errorf("a link without a limit is bounded, %v", err)
+	if over := conn.Of(c); d.Buffer(l) != 0 || o.bounded(over, l) != nil || over.TCP() == nil {
+		t.Error("a link without a limit is bounded")
 	}
 }
 

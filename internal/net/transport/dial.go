@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -23,21 +24,23 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 	if err != nil {
 		return nil, link.Info{}, err
 	}
-	c, info, err := p.link.Dial(ctx, network, addr)
+	dialed, info, err := p.link.Dial(ctx, network, addr)
 	if err != nil {
 		slot.Release()
 		return nil, info, err
 	}
 	if !info.Local {
-		t.conns.Add(p.link, c) // the connection may later show whether the link still works
+		t.conns.Add(p.link, dialed) // the connection may later show whether the link still works
 		t.engine.Connected(p.link, addr, info.Origin.Addr())
 		t.placer.Connected(p.link.Name, info.RTT)
 	}
-	if c, err = t.bounded(slot.Hold(c), p.link); err != nil {
+	c := conn.Of(dialed)
+	slot.Hold(c)
+	if err := t.bounded(c, p.link); err != nil {
 		return nil, info, &link.DialError{Link: p.link.Name, Op: link.OpConnect, Err: err}
 	}
 	if !info.Local {
-		c = t.counted(c, p.link.Name)
+		t.counted(c, p.link.Name)
 	}
 	return c, info, nil
 }
@@ -53,14 +56,11 @@ func (t *Transport) slot(ctx context.Context, name, addr string) (link.Slot, err
 	)
 }
 
-// bounded applies the limits of a link to a connection. A connection that they do not apply to is an error, and closed.
-func (t *Transport) bounded(c net.Conn, l link.Link) (net.Conn, error) {
+// bounded applies the limits of a link to a connection. A connection that cannot be counted is an error, and closed.
+func (t *Transport) bounded(c *conn.Conn, l link.Link) error {
 	cfg := t.live.Load()
-	c, err := t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name))
-	if err != nil {
-		return nil, err
-	}
-	return t.monthAccounts.Wrap(c, account(cfg, l))
+	t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name))
+	return t.monthAccounts.Count(c, account(cfg, l))
 }
 
 // Revalidate implements link.Revalidator.

@@ -185,7 +185,7 @@ func (t *Transport) greet(ctx context.Context, d origin.Dialed, to engine.Target
 	var first error
 	var tried []string
 	for {
-		d.Conn = direct.Release(d.Conn)
+		d.Uncount() // its requests are counted from now on
 		protocol, asked, err = t.pool.Greet(ctx, d, to)
 		if err == nil || asked || ctx.Err() != nil {
 			return protocol, asked, err

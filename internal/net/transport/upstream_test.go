@@ -154,8 +154,8 @@ func TestUpstreamSettings(t *testing.T) {
 
 // spliced reports whether the kernel can copy through a connection.
 func spliced(c net.Conn) bool {
-	_, ok := c.(interface{ TCP() *net.TCPConn })
-	return ok
+	over, ok := c.(interface{ TCP() *net.TCPConn })
+	return ok && over.TCP() != nil
 }
 
 // eventually waits until a condition holds.
