@@ -16,13 +16,11 @@ import (
 func (a *app) complete(c *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"link":      a.linkNames,
-		"scheduler": cobra.FixedCompletions(config.Schedulers(), cobra.ShellCompDirectiveNoFileComp),
-		"goal":      cobra.FixedCompletions([]string{config.GoalFastest, config.GoalFrugal, config.GoalCheapest}, cobra.ShellCompDirectiveNoFileComp),
-		"vpn":       cobra.FixedCompletions([]string{config.VPNFollow, config.VPNAround}, cobra.ShellCompDirectiveNoFileComp),
-		"spread":    cobra.FixedCompletions([]string{config.SpreadAuto, config.SpreadOff, config.SpreadAll}, cobra.ShellCompDirectiveNoFileComp),
-		"log-level": cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp),
 		"config":    cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
 		"directory": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+	for _, flag := range []string{"scheduler", "goal", "vpn", "spread", "log-level"} {
+		values[flag] = cobra.FixedCompletions(config.Values(strings.ReplaceAll(flag, "-", "_")), cobra.ShellCompDirectiveNoFileComp)
 	}
 	for flag, f := range values {
 		if c.Flags().Lookup(flag) != nil {

@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string][]string{
-		"serve --scheduler ":       config.Schedulers(),
+		"serve --scheduler ":       config.Values("scheduler"),
 		"serve --log-level ":       {"debug", "error"},
 		"serve --goal ":            {"fastest", "cheapest"},
 		"get --vpn ":               {"follow", "around"},

@@ -128,8 +128,13 @@ func TestCommandsAreDocumented(t *testing.T) {
 	if err := (&config.File{Config: config.Default()}).WriteTOML(&defaults); err != nil {
 		t.Fatal(err)
 	}
+	measuring, err := os.ReadFile("../../docs/SCHEDULERS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range strings.Lines(defaults.String()) {
-		if key, _, ok := strings.Cut(line, " = "); ok && !strings.Contains(reference, "\n"+key+" = ") {
+		key, _, ok := strings.Cut(line, " = ")
+		if ok && !strings.Contains(reference, "\n"+key+" = ") && !strings.Contains(string(measuring), "| `"+key+"` |") {
 			t.Errorf("tributary.toml(5) lacks %s", key)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/policy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/front/get"
 	"github.com/tributary-http/tributary/internal/host/partial"
 	"github.com/tributary-http/tributary/internal/host/statefile"
@@ -123,7 +124,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.StringSliceVar(&f.except, "except", nil, "do not use the link `NAME`; repeatable")
 	s.IntVar(&f.maxLinks, "max-links", 0, "use at most `N` links at a time for each download, metered ones last; another one joins if one of them fails; 0 = all")
 	s.BoolVar(&f.background, "background", false, "give way to other traffic on the links")
-	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
+	s.StringVar(&f.goal, "goal", schedule.Fastest, goalHelp)
 	s.DurationVar(&f.within, "within", 0, "finish within `DURATION`: use costly links only if the others would take longer")
 	s.StringVar(&f.bitrate, "bitrate", "", "keep up with a player that needs `RATE`, for example 4Mbit/s: use costly links only if the others fall short")
 	s.StringVar(&f.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error; replaces the progress bars")

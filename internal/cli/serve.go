@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/doctor"
 )
@@ -111,12 +112,12 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
 	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve the user `NAME` of this machine; all = every user; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
-	c.Flags().StringVar(&f.spread, "spread", d.Spread,
+	c.Flags().StringVar(&f.spread, "spread", string(d.Spread),
 		"`PROGRAMS` whose undivided connections are spread over the links: auto (all except browsers), off or all")
 	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
-		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Schedulers(), ", "))
+		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Values("scheduler"), ", "))
 	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)
 	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "minimum `LEVEL` of log messages: debug, info, warn, error")
 }
@@ -137,7 +138,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"link", "links", func() { cfg.Links = f.links }},
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},
-		{"spread", "spread", func() { cfg.Spread = f.spread }},
+		{"spread", "spread", func() { cfg.Spread = spread.Mode(f.spread) }},
 		{"max-concurrent", "max_concurrent", func() { cfg.MaxConcurrent = f.maxConcurrent }},
 		{"app-socket", "app_socket", func() { cfg.AppSocket = f.appSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},

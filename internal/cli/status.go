@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/host/privilege"
 )
@@ -291,7 +292,7 @@ var spared = map[string]string{
 func leftOut(reason string) string {
 	switch reason {
 	case "too_slow":
-		return fmt.Sprintf("too slow: the other links would wait for it (slow = %q uses it anyway)", config.SlowOff)
+		return fmt.Sprintf("too slow: the other links would wait for it (slow = %q uses it anyway)", health.SlowOff)
 	case "no_gain":
 		return "it does not add speed; it seems to share a channel or line with another link"
 	}

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/spread"
 )
 
 // Config contains all settings of the user. The zero value is not valid: start from Default.
@@ -63,15 +65,15 @@ type Config struct {
 	// sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
 	AppSocket string `toml:"app_socket"`
 
-	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or one from
-	// docs/SCHEDULERS.md.
+	// Scheduler is the name of the algorithm that divides a transfer among links: one of schedule.Names.
 	Scheduler string `toml:"scheduler"`
-	// Goal determines which links a download leaves out: one of the Goal constants.
+	// Goal determines which links a download leaves out: one of schedule.Goals.
 	Goal string `toml:"goal"`
 	// MeteredPerPercent is the amount of metered data that one percent of speed may cost with the goal cheapest.
 	MeteredPerPercent Bytes `toml:"metered_per_percent"`
-	// Slow determines when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
-	Slow string `toml:"slow"`
+	// Slow determines when a link that is much slower than the others is left out. It is for measurements, as are Threshold and
+	// TransferWindow; docs/SCHEDULERS.md describes them.
+	Slow health.SlowCheck `toml:"slow"`
 
 	// Threshold is the minimum size of objects that are fetched over several links.
 	Threshold Bytes `toml:"threshold"`
@@ -82,9 +84,8 @@ type Config struct {
 	// WaitForLink is how long a transfer waits when no link is left; 0 = it fails at once.
 	WaitForLink time.Duration `toml:"wait_for_link"`
 
-	// Spread determines the programs whose simultaneous connections are spread over links if they cannot be divided: SpreadAuto,
-	// SpreadOff or SpreadAll.
-	Spread string `toml:"spread"`
+	// Spread determines the programs whose simultaneous connections are spread over links if they cannot be divided.
+	Spread spread.Mode `toml:"spread"`
 	// Sticky lists hosts whose connections are never spread, each including its subdomains.
 	Sticky []string `toml:"sticky"`
 	// SpreadPrograms lists the programs whose redirected connections are spread, by the name of their executable ("steam").
@@ -99,7 +100,7 @@ type Config struct {
 	// Remember enables a small file that keeps what is learned about networks and origins for the next start.
 	Remember bool `toml:"remember"`
 
-	// LogLevel is "debug", "info", "warn" or "error".
+	// LogLevel is the least level of messages.
 	LogLevel string `toml:"log_level"`
 
 	// Relay is the [relay] table.
@@ -161,27 +162,6 @@ const (
 	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
 )
 
-// The values of Goal. Package schedule has the goals.
-const (
-	GoalFastest  = schedule.Fastest      // leaves out no links
-	GoalFrugal   = schedule.FrugalGoal   // leaves out links whose radios cost more joules than they save
-	GoalCheapest = schedule.CheapestGoal // leaves out metered links that cost more than MeteredPerPercent
-)
-
-// The values of Slow. Package health has the checks.
-const (
-	SlowGuarded = "guarded" // if the others would wait for it longer than it is worth
-	SlowLiteral = "literal" // as published, for comparison
-	SlowOff     = "off"     // never
-)
-
-// The values of Spread.
-const (
-	SpreadAuto = "auto" // programs that are not browsers, and redirected ones that SpreadPrograms names
-	SpreadOff  = "off"  // no programs
-	SpreadAll  = "all"  // all programs
-)
-
 // AutoControl is the value of Control that lets Tributary choose the path of the socket.
 const AutoControl = "auto"
 
@@ -194,23 +174,41 @@ func Default() Config {
 		VPN:               VPNFollow,
 		ConnectPorts:      []uint16{443},
 		Scheduler:         schedule.Default,
-		Goal:              GoalFastest,
+		Goal:              schedule.Fastest,
 		MeteredPerPercent: schedule.DefaultPerPercent,
-		Slow:              SlowGuarded,
+		Slow:              health.SlowGuarded,
 		Threshold:         128 << 10,
 		Budget:            64 << 20,
 		TransferWindow:    16 << 20,
 		WaitForLink:       time.Minute,
 		Remember:          true,
 		MaxConcurrent:     5,
-		Spread:            SpreadAuto,
+		Spread:            spread.Auto,
 		LogLevel:          "info",
 		Relay:             Relay{Mode: RelayOff},
 	}
 }
 
-// Schedulers returns the usual values of Scheduler. Scheduler may also name one from docs/SCHEDULERS.md.
-func Schedulers() []string { return schedule.Names() }
+// Values returns the values of a key that has only a few, nil for other keys.
+func Values(key string) []string {
+	switch key {
+	case "scheduler":
+		return schedule.Names()
+	case "goal":
+		return schedule.Goals()
+	case "vpn":
+		return []string{VPNFollow, VPNAround}
+	case "spread":
+		return []string{string(spread.Auto), string(spread.Off), string(spread.All)}
+	case "slow":
+		return []string{string(health.SlowGuarded), string(health.SlowLiteral), string(health.SlowOff)}
+	case "log_level":
+		return []string{"debug", "info", "warn", "error"}
+	case "relay.mode":
+		return []string{RelayOff, RelayTunnels, RelayAll}
+	}
+	return nil
+}
 
 // Level returns LogLevel as a slog.Level, or Info if it is not valid.
 func (c Config) Level() slog.Level {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
@@ -53,7 +54,7 @@ enabled = false
 	want := Default()
 	want.Listen, want.Admin = "127.0.0.1:3128", ""
 	want.Links = []string{"wlan0", "wwan0"}
-	want.Scheduler, want.Slow, want.LogLevel = "single", SlowLiteral, "debug"
+	want.Scheduler, want.Slow, want.LogLevel = "single", health.SlowLiteral, "debug"
 	want.Budget, want.TransferWindow, want.Threshold = 32<<20, 8<<20, 100_000
 	want.WaitForLink, want.MaxConnectionsPerHost = 90*time.Second, 6
 	want.Link = map[string]Link{
@@ -204,7 +205,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		`"wlan0" is listed twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
 		`spread: invalid value "some"`, `sticky: "https://bank.example/" is not a host`, `"*.shop.example" is not a host`,
 		`spread_programs: "/usr/bin/steam" is not a program name`,
-		`scheduler: "alg4" is not one of alg3, confluence, single`, "log_level: ",
+		`scheduler: invalid value "alg4": want one of alg3, confluence, single`, "log_level: ",
 		`goal: invalid value "thirst": want one of fastest, frugal, cheapest`, `[link.off] goal: "none" is not one of`, `[link.on] goal: is "frugal" beside "thirst"`, `use one of lte, wifi`,
 		`slow: invalid value "on": want one of guarded, literal, off`,
 		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "with a unit, like",

@@ -95,9 +95,9 @@ func (c Config) problems() problems {
 		}
 		if g := c.Link[name].Goal; g != "" && !slices.Contains(schedule.Goals(), g) {
 			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
-		} else if g != "" && g != GoalFastest {
-			if goal != GoalFastest && goal != g {
-				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g, goal, GoalFastest)
+		} else if g != "" && g != schedule.Fastest {
+			if goal != schedule.Fastest && goal != g {
+				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g, goal, schedule.Fastest)
 			}
 			goal = g
 		}
@@ -115,8 +115,8 @@ func (c Config) problems() problems {
 	}
 
 	p.relay(c.Relay)
-	p.oneOf(c.VPN, "vpn", VPNFollow, VPNAround)
-	p.oneOf(c.Spread, "spread", SpreadAuto, SpreadOff, SpreadAll)
+	p.oneOf(c.VPN, "vpn")
+	p.oneOf(string(c.Spread), "spread")
 	for _, host := range c.Sticky {
 		if !isHost(host) {
 			p.add("sticky", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
@@ -127,15 +127,13 @@ func (c Config) problems() problems {
 			p.add("spread_programs", `%q is not a program name: want the file name alone, like "steam"`, name)
 		}
 	}
-	if !slices.Contains(schedule.Names(), c.Scheduler) {
-		p.add("scheduler", "%q is not one of %s", c.Scheduler, strings.Join(Schedulers(), ", "))
-	}
-	p.oneOf(c.Goal, "goal", schedule.Goals()...)
+	p.oneOf(c.Scheduler, "scheduler")
+	p.oneOf(c.Goal, "goal")
 	if c.MeteredPerPercent < 1 {
 		p.add("metered_per_percent", "%v is too small: at least 1 byte", c.MeteredPerPercent)
 	}
-	p.oneOf(c.Slow, "slow", SlowGuarded, SlowLiteral, SlowOff)
-	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
+	p.oneOf(string(c.Slow), "slow")
+	p.oneOf(c.LogLevel, "log_level")
 
 	if c.TransferWindow < minWindow {
 		p.add("transfer_window", "%v is too small: at least %v", c.TransferWindow, Bytes(minWindow))
@@ -161,7 +159,7 @@ func (c Config) problems() problems {
 
 // relay checks the [relay] table.
 func (p *problems) relay(r Relay) {
-	p.oneOf(r.Mode, "relay.mode", RelayOff, RelayTunnels, RelayAll)
+	p.oneOf(r.Mode, "relay.mode")
 	address := func(a string) bool {
 		host, port, err := net.SplitHostPort(a)
 		n, wrong := strconv.ParseUint(port, 10, 16)
@@ -200,8 +198,8 @@ func (p *problems) about(key string) {
 	last.keys = append(last.keys, key)
 }
 
-func (p *problems) oneOf(got, key string, allowed ...string) {
-	if !slices.Contains(allowed, got) {
+func (p *problems) oneOf(got, key string) {
+	if allowed := Values(key); !slices.Contains(allowed, got) {
 		p.add(key, "invalid value %q: want one of %s", got, strings.Join(allowed, ", "))
 	}
 }

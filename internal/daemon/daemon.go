@@ -19,6 +19,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/schedule"
+	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/front/admin"
 	"github.com/tributary-http/tributary/internal/front/admission"
 	"github.com/tributary-http/tributary/internal/front/control"
@@ -151,7 +152,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if d.appBridge != nil {
 		p.App, p.Meters = d.appBridge.app, d.appBridge.bridge.Meters
 	}
-	if d.cfg.Spread == config.SpreadAuto {
+	if d.cfg.Spread == spread.Auto {
 		p.SpreadPrograms = d.cfg.SpreadPrograms
 	}
 	switch {

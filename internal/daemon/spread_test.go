@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/spread"
 	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
@@ -68,11 +68,15 @@ func (r *rig) dialed() string { return fmt.Sprintf("wifi %d, lte %d", r.wifi.dia
 
 // TestSpread opens tunnels through the proxy, eight concurrently.
 func TestSpread(t *testing.T) {
-	for _, c := range []struct{ name, mode, agent, want string }{
-		{"a downloader", config.SpreadAuto, "aria2/1.36.0", "wifi 4, lte 4"},
-		{"a browser", config.SpreadAuto, "Mozilla/5.0 (X11; Linux)", "wifi 8, lte 0"},
-		{"off", config.SpreadOff, "aria2/1.36.0", "wifi 8, lte 0"},
-		{"all", config.SpreadAll, "Mozilla/5.0 (X11; Linux)", "wifi 4, lte 4"},
+	for _, c := range []struct {
+		name        string
+		mode        spread.Mode
+		agent, want string
+	}{
+		{"a downloader", spread.Auto, "aria2/1.36.0", "wifi 4, lte 4"},
+		{"a browser", spread.Auto, "Mozilla/5.0 (X11; Linux)", "wifi 8, lte 0"},
+		{"off", spread.Off, "aria2/1.36.0", "wifi 8, lte 0"},
+		{"all", spread.All, "Mozilla/5.0 (X11; Linux)", "wifi 4, lte 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New(t, Object{Size: mid})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -34,7 +35,7 @@ func TestExpected(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, ln.Addr().String())
 	}).Over(static...)
 	cfg := config.Default()
-	cfg.Link = map[string]config.Link{"frugal": {Goal: config.GoalFrugal}}
+	cfg.Link = map[string]config.Link{"frugal": {Goal: schedule.FrugalGoal}}
 	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...)})
 	if err != nil {
 		t.Fatal(err)

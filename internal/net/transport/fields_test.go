@@ -6,6 +6,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/policy"
+	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -22,7 +23,7 @@ func TestLinkFields(t *testing.T) {
 		"Metered": {config.Link{Metered: &on}, setting},
 		"Trusted": {config.Link{Trusted: &off}, func(c config.Config) any { return c.Trusts("w0") }},
 		"MaxRate": {config.Link{MaxRate: 1 << 20}, func(c config.Config) any { return rates(c)[c.RateTable("w0")] }},
-		"Goal":    {config.Link{Goal: config.GoalCheapest}, func(c config.Config) any { return equipped(t, c).Goal }},
+		"Goal":    {config.Link{Goal: schedule.CheapestGoal}, func(c config.Config) any { return equipped(t, c).Goal }},
 		"Radio":   {config.Link{Radio: "galaxy-s3/lte"}, func(c config.Config) any { return equipped(t, c).Radio != nil }},
 		"Monthly": {config.Link{Monthly: 1 << 30}, func(c config.Config) any { return new(Transport).dataLimits(c)[account(&c, link.Link{Name: "w0"})] }},
 		"Via": {config.Link{Via: "socks5://127.0.0.1:1080"}, func(c config.Config) any { // not of a pattern

@@ -27,8 +27,8 @@ func TestTerms(t *testing.T) {
 	if l := terms("wwan2", ""); l.PerPercent != 5 || !l.Metered {
 		t.Errorf("%+v: a request may ask for the goal cheapest", l)
 	}
-	cfg.Goal = config.GoalFrugal
-	cfg.Link = map[string]config.Link{"wwan1": {Goal: config.GoalFastest, Radio: "galaxy-s20-ultra/5g-mmwave"}}
+	cfg.Goal = schedule.FrugalGoal
+	cfg.Link = map[string]config.Link{"wwan1": {Goal: schedule.Fastest, Radio: "galaxy-s20-ultra/5g-mmwave"}}
 	lte, wifi, eth, other := terms("wwan0", link.KindCellular), terms("wlan0", link.KindWiFi), terms("eth0", link.KindEthernet), terms("wwan1", link.KindCellular)
 	if !lte.Last() || !lte.OnDemand() {
 		t.Errorf("LTE, which is costly to wake, joins last: %+v", lte)
