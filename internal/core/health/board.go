@@ -40,7 +40,6 @@ var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed"
 func (c Cause) String() string { return causeNames[c] }
 
 const (
-	banAfter     = 3 * time.Second // of suspicion before a ban
 	lonelyProbe  = time.Second     // between probes while no link is up
 	probeTimeout = 2 * time.Second // for the answer to a probe that is not quick
 	forgiven     = time.Minute     // of good behaviour, which makes the next ban as short as the first
@@ -234,7 +233,7 @@ func (b *Board) Failing(link int8) bool {
 // Lasting reports whether a link has been failing for at least as long as a suspicion may last, even if it is not banned because it
 // is the last one.
 func (b *Board) Lasting(now time.Time, link int8) bool {
-	return b.Failing(link) && !now.Before(b.links[link].failed.Add(banAfter))
+	return b.Failing(link) && !now.Before(b.links[link].failed.Add(BanAfter))
 }
 
 // Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller reports the
@@ -248,7 +247,7 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 	for i := range b.links {
 		e, link := &b.links[i], int8(i)
 		if e.state == Suspect {
-			if at := e.since.Add(banAfter); now.Before(at) {
+			if at := e.since.Add(BanAfter); now.Before(at) {
 				earliest(at)
 			} else if b.others(link) {
 				b.ban(now, link, e.cause)
@@ -297,7 +296,7 @@ func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration
 		}
 		return e.probed.Add(every), len(e.probes) < maxProbes
 	}
-	if len(e.probes) > 0 || e.state == Suspect && now.Before(e.since.Add(banAfter)) {
+	if len(e.probes) > 0 || e.state == Suspect && now.Before(e.since.Add(BanAfter)) {
 		return time.Time{}, false
 	}
 	if !b.anyUp() { // nothing to lose: ask often

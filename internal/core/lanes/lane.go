@@ -3,6 +3,8 @@ package lanes
 import (
 	"math"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 // Path is what the kernel knows about a lane's connection. Sizes are in bytes.
@@ -39,8 +41,6 @@ const (
 	settledRounds       = 3
 	// fullLink is how many times its BDP a link has in flight if a queue has formed in front of it.
 	fullLink = 1.2
-	// silence is the shortest time without progress after which a lane that owes an answer is suspect.
-	silence = 300 * time.Millisecond
 )
 
 // lane is one connection.
@@ -242,6 +242,6 @@ func (l *lane) frameSize() int {
 }
 
 // silenceLimit returns the time without progress after which the lane is suspect.
-func (l *lane) silenceLimit() time.Duration { return max(silence, 2*l.path.RTT) }
+func (l *lane) silenceLimit() time.Duration { return max(health.SuspectAfter, 2*l.path.RTT) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -11,7 +11,7 @@ import (
 // hedgeAfter is how long the next offset must stall before the bytes that a silent link owes there are requested elsewhere.
 // Recorded LTE links fall silent for 0.2 to 1 s and then deliver everything that was requested: so a second copy is requested only
 // when the client would otherwise wait, and the next one only after the next offset has stalled again. Once nothing else is left to
-// request, the bytes that a silent link owes are hedged at once: see suspectAfter.
+// request, the bytes that a silent link owes are hedged at once: see health.SuspectAfter.
 const hedgeAfter = 200 * time.Millisecond
 
 // decide asks the scheduler until it decides to wait; read reports whether the event was a Read.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
@@ -150,7 +151,7 @@ func (m *Machine) guard(now time.Time) {
 		m.kept = kept{}
 	case m.links[a.link].out(), m.kept.spare && !m.unproven():
 		m.unkeep()
-	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) >= giveUpAfter):
+	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) >= health.BanAfter):
 		m.kept.doubted = now
 	}
 }

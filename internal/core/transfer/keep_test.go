@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/fault"
+	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 // keeping makes a transfer over two links whose first response covers the whole object. Link 1 takes [1 MiB, 2 MiB), and a reserve is
@@ -76,7 +77,7 @@ func TestKeep(t *testing.T) {
 		s.m.cfg.WaitForLink = time.Minute
 		s.ended(reserve, fault.Unwanted)
 		s.ended(b, fault.Unwanted)
-		s.advance(toleratedIfRefused - ms)
+		s.advance(health.LastChance - ms)
 		if s.m.conn(a.conn) == nil {
 			t.Fatal("given up")
 		}
@@ -159,7 +160,7 @@ func TestKeep(t *testing.T) {
 	})
 	t.Run("R252 nor if there is no connection for a reserve, or no answer", func(t *testing.T) {
 		s, _, _, reserve := keeping(t, 0)
-		s.advance(giveUpAfter)
+		s.advance(health.BanAfter)
 		s.tick()
 		if s.m.kept.doubted.IsZero() {
 			t.Error("it waits for the reserve for good")

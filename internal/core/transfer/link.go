@@ -13,28 +13,6 @@ import (
 )
 
 const (
-	// suspectAfter is the silence that makes a link a suspect, in addition to four times the variation of its response time.
-	suspectAfter = 300 * time.Millisecond
-
-	// bodyPause bounds the tolerated silence in mid-body: the variation includes the origin's thinking time before a first byte.
-	bodyPause = 400 * time.Millisecond
-
-	// steadyPause replaces bodyPause on a link that has delivered for steadyAfter and never rested for more than a quarter of
-	// steadyPause.
-	steadyPause = 200 * time.Millisecond
-	steadyAfter = 500 * time.Millisecond
-
-	// thinking is the time granted to an origin without a known response time.
-	thinking = 500 * time.Millisecond
-
-	// giveUpAfter is the silence after which a connection is given up: a fresh one may work where the old one waits for a
-	// retransmission (the RTO doubles with each one lost).
-	giveUpAfter = 3 * time.Second
-
-	// toleratedIfRefused replaces giveUpAfter for a response that may be the last one: the origin has refused another request. The
-	// RTO of its connection may have doubled that often.
-	toleratedIfRefused = 15 * time.Second
-
 	endless = time.Duration(math.MaxInt64)
 
 	pauseAfterFailure = time.Second
@@ -258,10 +236,10 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		// packets were lost is repeated. But while no response has carried only a part of the object, the rest may come only with
 		// the response that is still awaited.
 		if l.silent && m.divided {
-			m.dropSilent(now, e.Link, suspectAfter)
+			m.dropSilent(now, e.Link, health.SuspectAfter)
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && !c.open && now.Sub(c.progress) >= suspectAfter+l.rtt() {
+			if c := &m.conns[i]; c.link == e.Link && !c.open && now.Sub(c.progress) >= health.SuspectAfter+l.rtt() {
 				m.giveUp(c.id)
 			}
 		}
@@ -273,7 +251,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.tolerated(now, c) <= giveUpAfter) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.tolerated(now, c) <= health.BanAfter) {
 				m.giveUp(c.id)
 			}
 		}
@@ -296,7 +274,7 @@ func (m *Machine) silence(now time.Time) {
 			l.delay = 0 // queues drain
 			continue
 		}
-		keep := now.Sub(since) < giveUpAfter || now.Sub(since) < m.toleratedOver(now, int8(i))
+		keep := now.Sub(since) < health.BanAfter || now.Sub(since) < m.toleratedOver(now, int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
@@ -307,7 +285,7 @@ func (m *Machine) silence(now time.Time) {
 		case keep:
 		default:
 			m.checkPipelining(now, int8(i))
-			m.dropSilent(now, int8(i), giveUpAfter)
+			m.dropSilent(now, int8(i), health.BanAfter)
 			l.paused = now.Add(pauseAfterFailure)
 			m.excuse(int8(i))
 			l.failures++
@@ -346,18 +324,18 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		if c.link != i || !m.expects(c) {
 			continue
 		}
-		w := suspectAfter + 4*l.response.Variation()
+		w := health.SuspectAfter + 4*l.response.Variation()
 		switch {
 		case !c.open:
-			w += thinking + l.rtt()
+			w += health.ThinkingTime + l.rtt()
 		case c.answering: // bytes of a body, or of the answer after it
 			w = min(w, max(l.pause(), 2*l.rtt()))
 		case !m.known:
-			w = giveUpAfter // a thinking origin is not asked twice at once
+			w = health.BanAfter // a thinking origin is not asked twice at once
 		case l.response.Smoothed() > 0:
 			w += l.response.Smoothed()
 		default:
-			w += thinking + 2*l.rtt()
+			w += health.ThinkingTime + 2*l.rtt()
 		}
 		if !ok || c.progress.After(since) {
 			since, limit, ok = c.progress, w, true
@@ -369,10 +347,10 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 // pause returns the bound on silence in mid-body. A link that rests now and then, as LTE does, gets more time than one that never
 // has.
 func (l *link) pause() time.Duration {
-	if l.carried < steadyAfter {
-		return bodyPause
+	if l.carried < health.SteadyAfter {
+		return health.BodyPause
 	}
-	return min(bodyPause, max(steadyPause, 4*l.rest))
+	return min(health.BodyPause, max(health.SteadyPause, 4*l.rest))
 }
 
 // expects reports whether a connection should deliver something: a handshake, a head, bytes that may be read, or the end
@@ -399,7 +377,7 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 
 // overdue reports whether c is a connection of the link that is to be given up after waiting for d.
 func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
-	if p := m.tolerated(now, c); p > giveUpAfter {
+	if p := m.tolerated(now, c); p > health.BanAfter {
 		d = p
 	}
 	return c.link == link && m.expects(c) && now.Sub(c.progress) >= d
@@ -410,7 +388,7 @@ func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bo
 func (m *Machine) checkPipelining(now time.Time, i int8) {
 	for j := range m.conns {
 		c := &m.conns[j]
-		if m.overdue(now, c, i, giveUpAfter) && c.open && c.answers > 0 {
+		if m.overdue(now, c, i, health.BanAfter) && c.open && c.answers > 0 {
 			if a := m.attempt(c.queue[0]); !a.hasHead && !a.alone {
 				m.links[i].disablePipelining()
 			}
@@ -427,14 +405,14 @@ func (m *Machine) tolerated(now time.Time, c *conn) time.Duration {
 	case !m.known, m.irreplaceable(now, c):
 		return endless
 	case m.precious(now, c):
-		return toleratedIfRefused
+		return health.LastChance
 	}
-	return giveUpAfter
+	return health.BanAfter
 }
 
 // toleratedOver returns the longest silence that is tolerated of a connection of a link.
 func (m *Machine) toleratedOver(now time.Time, link int8) time.Duration {
-	most := giveUpAfter
+	most := health.BanAfter
 	for i := range m.conns {
 		if c := &m.conns[i]; c.link == link {
 			most = max(most, m.tolerated(now, c))

@@ -91,7 +91,7 @@ func TestReturn(t *testing.T) {
 	}
 	t.Run("a handshake on which nothing waits", func(t *testing.T) {
 		s, c := away(t)
-		s.advance(suspectAfter + 20*ms)
+		s.advance(health.SuspectAfter + 20*ms)
 		s.quiet()
 		s.link(1, health.Up)
 		s.wantClose(c)
@@ -104,7 +104,7 @@ func TestReturn(t *testing.T) {
 	})
 	t.Run("one that has just begun", func(t *testing.T) {
 		s, _ := away(t)
-		s.advance(suspectAfter + 20*ms - 1)
+		s.advance(health.SuspectAfter + 20*ms - 1)
 		s.link(1, health.Up)
 		s.quiet()
 	})
@@ -328,7 +328,7 @@ func TestWithheld(t *testing.T) {
 	})
 	t.Run("a silent one", func(t *testing.T) {
 		s, _ := begin(t)
-		s.advance(giveUpAfter - ms)
+		s.advance(health.BanAfter - ms)
 		s.drop(ReportSilent, ReportHedged, Fetch)
 		permit(s, 0, false)
 		s.wantReport(ReportExcused, 0)

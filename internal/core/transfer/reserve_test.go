@@ -68,10 +68,10 @@ func TestReserve(t *testing.T) {
 		s.refuse(1, 128*kB, 192*kB)
 		s.refuse(0, 128*kB, 192*kB)
 		s.read(r, 1*mB)
-		s.advance(2 * giveUpAfter)
+		s.advance(2 * health.BanAfter)
 		s.link(0, health.Suspect)
 		s.link(0, health.Up) // a probe got through
-		s.advance(giveUpAfter)
+		s.advance(health.BanAfter)
 		s.complete(r)
 		s.deliver()
 		s.wantDone()

@@ -33,7 +33,7 @@ func silent(t *testing.T, n int, size int64) (s *script, a *asked) {
 
 // limit returns how long a link may be silent in mid-body.
 func (s *script) limit(link int8) time.Duration {
-	return suspectAfter + 4*s.m.links[link].response.Variation()
+	return health.SuspectAfter + 4*s.m.links[link].response.Variation()
 }
 
 // TestSilenceAtTheHead: the bytes that a silent link owes are requested once more, in pieces, from the next offset on, and
@@ -255,7 +255,7 @@ func TestSteadyLinkOfTwoConnections(t *testing.T) {
 		s.read(a, 1*kB)
 		s.read(b, 1*kB)
 	}
-	if d := s.m.links[0].pause(); d != bodyPause {
+	if d := s.m.links[0].pause(); d != health.BodyPause {
 		t.Errorf("a pause of %v after 300 ms: they count twice", d)
 	}
 	for range 10 {
@@ -277,7 +277,7 @@ func TestGiveUp(t *testing.T) {
 		s, a := silent(t, 1, 200*kB)
 		at := a.cursor
 		s.sched.piece = 2 * mB
-		s.advance(giveUpAfter - s.limit(0) - 1)
+		s.advance(health.BanAfter - s.limit(0) - 1)
 		s.quiet()
 		s.advance(1)
 		s.wantClose(a.conn)
@@ -316,12 +316,12 @@ func TestGiveUp(t *testing.T) {
 		s.head(a, Event{Size: 2 * mB, Range: span(0, 2*mB)}) // the whole object in place of the range
 		s.read(a, 64*kB)
 		s.deliver()
-		s.advance(suspectAfter + 4*s.m.links[0].response.Variation() + bodyPause)
+		s.advance(health.SuspectAfter + 4*s.m.links[0].response.Variation() + health.BodyPause)
 		s.wantReport(ReportSilent, 0)
 		s.link(0, health.Suspect)
 		s.link(0, health.Up)
 		s.quiet() // neither closed nor reported again
-		s.advance(giveUpAfter - time.Second)
+		s.advance(health.BanAfter - time.Second)
 		s.read(a, 64*kB)
 		s.wantReport(ReportAlive, 0)
 	})
@@ -356,7 +356,7 @@ func TestGiveUp(t *testing.T) {
 		s.ask(0, 128*kB, 192*kB)
 		a := s.wantFetch(0, 128*kB, 192*kB)
 		s.wantOpen(0)
-		s.advance(s.limit(0) + thinking + 20*ms)
+		s.advance(s.limit(0) + health.ThinkingTime + 20*ms)
 		s.wantReport(ReportSilent, 0)
 		s.wantReport(ReportHedged, 0)
 		s.wantFetch(1, 128*kB, 192*kB)

@@ -214,7 +214,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 3)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.wantOpen(0) // its handshake hangs
-		s.advance(s.limit(0) + thinking)
+		s.advance(s.limit(0) + health.ThinkingTime)
 		b := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 20*ms)
 		s.headReceived(b, 1*mB)
@@ -274,7 +274,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
 		s.wantFetch(0, 0, 64*kB)
 		c := s.wantOpen(0)
-		s.advance(giveUpAfter)
+		s.advance(health.BanAfter)
 		s.wantClose(c)
 		s.advance(pauseAfterFailure)
 		a := s.wantFetch(0, 0, 64*kB)
@@ -286,7 +286,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		for range 5 { // see askFirst
 			s.wantFetch(0, 0, 64*kB)
 			c := s.wantOpen(0)
-			s.advance(giveUpAfter)
+			s.advance(health.BanAfter)
 			s.wantClose(c)
 			s.advance(pauseAfterFailure)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 	"github.com/tributary-http/tributary/internal/front/inbound"
 	"github.com/tributary-http/tributary/internal/net/transport"
@@ -18,7 +19,7 @@ import (
 
 const (
 	// unanswered is how long the first bytes of a tunnel may stay without an answer before they are sent over another link, too.
-	unanswered = 3 * time.Second
+	unanswered = health.BanAfter
 	// flightTime is how long a tunnel is watched for its first answer.
 	flightTime = 15 * time.Second
 	maxFlight  = 16 << 10 // bytes of a client that are kept until then

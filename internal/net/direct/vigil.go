@@ -3,6 +3,7 @@ package direct
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -14,11 +15,8 @@ const (
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
 
-	// A connection is overdue when an answer has been owed for at least owing, but nothing has arrived for silence, which is the
-	// time that package engine allows a suspect. After hopeless, there is nothing new to find out.
-	silence  = 3 * time.Second
-	owing    = 2 * time.Second
-	hopeless = 15 * time.Second
+	// A connection is overdue when an answer has been owed for at least owing, but nothing has arrived for health.BanAfter.
+	owing = 2 * time.Second
 )
 
 // vigil detects that the other end of a connection has fallen silent. That is certain only while the other end owes an
@@ -61,7 +59,7 @@ func (v *vigil) look(now time.Time, is link.Vitals) (f findings) {
 		f.relax, v.asked = true, time.Time{}
 	}
 	owed := now.Sub(v.owed)
-	f.overdue = !v.owed.IsZero() && is.Heard >= silence && owed >= owing && owed < hopeless
-	f.watch = v.ran || !v.asked.IsZero() || !v.owed.IsZero() && owed < hopeless
+	f.overdue = !v.owed.IsZero() && is.Heard >= health.BanAfter && owed >= owing && owed < health.LastChance
+	f.watch = v.ran || !v.asked.IsZero() || !v.owed.IsZero() && owed < health.LastChance
 	return f
 }

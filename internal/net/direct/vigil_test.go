@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
@@ -68,7 +69,7 @@ func TestVigil(t *testing.T) {
 			if asks != c.asks || first != c.first {
 				t.Errorf("asked %d times, overdue after %v, want %d, %v", asks, first, c.asks, c.first)
 			}
-			if first > 0 && last-first > hopeless {
+			if first > 0 && last-first > health.LastChance {
 				t.Errorf("overdue until %v", last)
 			}
 		})

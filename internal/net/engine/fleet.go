@@ -18,9 +18,6 @@ import (
 const (
 	maxLinks = 100 // names seen since the start; int8 indices
 
-	// silenceGrace is how recently another transfer must have received a byte over a link for one transfer's silence not to count.
-	silenceGrace = 300 * time.Millisecond
-
 	// A link that recently failed is probed every probeSoon at first, or once a round trip if that is longer, and every probeEvery
 	// later, by each of up to probers origins. A metered one is probed once in probeMetered in all.
 	probeSoon    = 50 * time.Millisecond
@@ -317,7 +314,7 @@ func (f *fleet) silent(r *run, i int8, connected bool) {
 // it returns when to ask again. The lock is held.
 func (f *fleet) hearSilence(now time.Time, i int8, alone bool) (again time.Time) {
 	s := f.all[i]
-	if grace := silenceGrace - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 && !alone {
+	if grace := health.SuspectAfter - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 && !alone {
 		return now.Add(grace)
 	}
 	for _, r := range s.silent {

@@ -364,7 +364,7 @@ func TestExcusedLink(t *testing.T) {
 				if excused {
 					runs[0].carryOut(time.Now(), transfer.Action{Kind: transfer.ReportExcused, Link: 0})
 				}
-				time.Sleep(silenceGrace + 10*time.Millisecond)
+				time.Sleep(health.SuspectAfter + 10*time.Millisecond)
 				synctest.Wait()
 				e.fleet.mu.Lock()
 				defer e.fleet.mu.Unlock()

@@ -20,10 +20,6 @@ import (
 const (
 	testimonyTimeout = 2 * time.Second
 
-	// lifetime is how long a link counts as alive after it delivered something for anybody: the time that a suspect has before it
-	// is banned (package health).
-	lifetime = 3 * time.Second
-
 	// trialEvery spaces the trials of a link. An origin may accuse it as often as it likes, and each trial connects to
 	// origins that have nothing to do with that.
 	trialEvery = 5 * time.Second
@@ -160,9 +156,9 @@ func (f *fleet) try(ctx context.Context, i int8) {
 	witnesses := f.witnesses(i, accusers, most)
 	f.mu.Unlock()
 	dead, dialed := false, false
-	if state == health.Up && len(accusers) > 0 && !f.lives(i, l, lifetime) {
+	if state == health.Up && len(accusers) > 0 && !f.lives(i, l, health.BanAfter) {
 		dead, dialed = f.fails(ctx, l, witnesses)
-		dead = dead && !f.lives(i, l, lifetime)
+		dead = dead && !f.lives(i, l, health.BanAfter)
 	}
 	f.change(func(now time.Time) {
 		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Terms.Last()
@@ -322,7 +318,7 @@ func (f *fleet) probeForAll(ctx context.Context, p health.Probe) {
 	}
 	f.mu.Unlock()
 	a := health.Answered
-	if !accusing(cause) || !f.lives(i, l, silenceGrace) {
+	if !accusing(cause) || !f.lives(i, l, health.SuspectAfter) {
 		if dead, _ := f.fails(ctx, l, witnesses); dead {
 			a = health.NoAnswer
 		}

@@ -3,15 +3,11 @@ package link
 import (
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// userTimeout is how long sent bytes may stay unacknowledged before the kernel gives up a connection (TCP_USER_TIMEOUT, RFC 5482):
-// a vanished link ends a connection in half a minute, not in the quarter of an hour of tcp_retries2. It is not shorter, because a
-// receiver that pauses counts too.
-const userTimeout = 30 * time.Second
+	"github.com/tributary-http/tributary/internal/core/health"
+)
 
 // Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no
 // privilege on kernels >= 5.7, CAP_NET_RAW before. A socket of the zero Link is marked and not bound.
@@ -49,7 +45,7 @@ type control = func(network, address string, c syscall.RawConn) error
 
 // withUserTimeout adds TCP_USER_TIMEOUT to the control function of a Binder.
 func withUserTimeout(bind control) control {
-	return withOption(bind, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
+	return withOption(bind, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(health.GoneAfter.Milliseconds()))
 }
 
 // withBuffer adds SO_RCVBUF, which has to be set before the socket connects to bound the first window.

@@ -17,6 +17,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 const (
@@ -75,7 +77,7 @@ func greeted(t *testing.T, l Link, addr string) string {
 	if underQEMU {
 		device = l.Name // qemu-user does not read this option; the far end shows which link it was
 	}
-	if device != l.Name || timeout != int(userTimeout.Milliseconds()) {
+	if device != l.Name || timeout != int(health.GoneAfter.Milliseconds()) {
 		t.Errorf("bound to %q, user timeout %d ms", device, timeout)
 	}
 	b, err := io.ReadAll(c)
