@@ -64,16 +64,16 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 const shownFinished = 5
 
 // controlHandler returns the handler for the control socket.
-func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began time.Time) http.Handler {
+func (d *Daemon) controlHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		s := d.status(listen, began)
+		s := d.status()
 		s.Finished = d.live.Latest(shownFinished)
 		_ = json.NewEncoder(w).Encode(s) // an error means that the client is gone
 	})
-	if gatewayLn != nil {
-		g := gatewayControl{d.gateway.Hosts, gatewayLn.Addr()}
+	if d.gatewayAt != nil {
+		g := gatewayControl{d.gateway.Hosts, d.gatewayAt}
 		mux.HandleFunc("GET "+control.GatewayPath, g.show)
 		mux.HandleFunc("PUT "+control.GatewayPath, g.record)
 	}
@@ -94,11 +94,11 @@ func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began t
 	return mux
 }
 
-func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
+func (d *Daemon) status() control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		// The clock may have been set since then. The difference does not depend on it.
-		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: now.Add(-now.Sub(began)), At: now,
+		Version: d.version, PID: os.Getpid(), Listen: d.at.String(), Started: now.Add(-now.Sub(d.began)), At: now,
 		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
 		Draining: d.draining.Load(),
 		Budget:   control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"runtime/debug"
@@ -22,13 +22,11 @@ import (
 	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/front/admin"
 	"github.com/tributary-http/tributary/internal/front/admission"
-	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/front/gateway"
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/front/metrics"
 	"github.com/tributary-http/tributary/internal/front/page"
 	"github.com/tributary-http/tributary/internal/front/proxy"
-	"github.com/tributary-http/tributary/internal/front/rpc"
 	"github.com/tributary-http/tributary/internal/host/peer"
 	"github.com/tributary-http/tributary/internal/host/statefile"
 	"github.com/tributary-http/tributary/internal/net/engine"
@@ -64,6 +62,9 @@ type Daemon struct {
 	owner    admission.Owner // returns the user of a connection; nil = users are not distinguished
 	private  *PrivateOptions // nil = the proxy is a service
 
+	began      time.Time
+	at         net.Addr // of the proxy
+	gatewayAt  net.Addr // nil = there is none
 	redirected *redirection
 	appBridge  *appBridge    // nil = this process manages the links itself
 	drainTime  time.Duration // how long running requests may continue at the end
@@ -71,7 +72,7 @@ type Daemon struct {
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
-	d := &Daemon{cfg: cfg, log: log, live: page.New(findings(cfg)), drainTime: drainTime, syncTime: syncTime}
+	d := &Daemon{cfg: cfg, log: log, live: page.New(findings(cfg)), at: &net.TCPAddr{}, drainTime: drainTime, syncTime: syncTime}
 	d.redirected = newRedirection(d)
 	return d
 }
@@ -230,147 +231,63 @@ func owner(local, remote netip.AddrPort) (uint32, error) {
 	return uid, err
 }
 
-// mayWatch reports whether the requesting user may see the live page. Only the user who runs the proxy and root may.
-func mayWatch(r *http.Request) bool {
-	u := admission.UserFrom(r.Context())
-	return u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
-}
-
-// shortServer returns a server for small pages that does not wait for slow or idle clients.
-func shortServer(h http.Handler) *http.Server {
-	const limit = 10 * time.Second
-	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
-}
-
 // serve listens, finds links, and serves until ctx is canceled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
-	var ln, adminLn, gatewayLn, rpcLn, socksLn, pageLn net.Listener
-	closeAll := func() {
-		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn, socksLn, pageLn} {
-			if l != nil {
-				l.Close()
-			}
-		}
-	}
-	// the proxy last: once a client can connect to it, the other listeners are open as well
-	for _, l := range []struct {
-		addr string
-		to   *net.Listener
-	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}, {d.cfg.SOCKS, &socksLn}, {d.cfg.Listen, &ln}} {
-		if l.addr == "" {
-			continue
-		}
-		var err error
-		if *l.to, err = d.sockets.listen(l.addr); err != nil {
-			if l.to == &gatewayLn && d.appBridge != nil { // the app needs the proxy, not the gateway
-				d.log.Warn("the gateway does not work", "error", err)
-				continue
-			}
-			closeAll()
-			return err
-		}
-		d.own.add((*l.to).Addr())
-	}
-	if err := d.sockets.left(); err != nil {
-		closeAll()
-		return err
-	}
-	if adminLn != nil && rpcLn != nil {
-		var err error
-		if pageLn, err = rpc.ListenPage(); err != nil { // the proxy works without it
-			d.log.Warn("the live page cannot change downloads", "error", err)
-		} else {
-			d.own.add(pageLn.Addr())
-		}
-	}
-	ctl, err := d.listenControl()
-	if err != nil {
-		closeAll()
+	fronts := d.fronts()
+	if err := d.listen(fronts); err != nil {
 		return err
 	}
 	stop, err := d.out.Start(ctx) // requests drain over links that still work
 	if err != nil {
-		closeAll()
-		if ctl != nil {
-			ctl.Close()
-		}
+		closeAll(fronts)
 		return err
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer d.redirected.serving.Wait()
 	defer stop()
+	running, ended := context.WithCancel(ctx)
+	defer ended()
 
-	began := time.Now()
-	failed := make(chan error, 8)
-	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
-	front := proxy.NewServer(d.proxy)
-	parts.Go(func() { failed <- front.Serve(ln) })
-	servers := []*http.Server{front.Server}
-	if adminLn != nil {
-		parts.Go(func() { d.live.Run(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
-		pages := admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, ln.Addr())
-		back := shortServer(pages)
-		visitors := admission.Control{Limits: admission.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())}}
-		visitors.Guard(back, d.owner, nil)
-		parts.Go(func() { failed <- back.Serve(adminLn) })
-		servers = append(servers, back)
+	d.began = time.Now()
+	d.proxy.AutoConfig = admin.AutoConfig(d.at)
+	failed := make(chan error, len(fronts)+1)
+	serveAll(fronts, &parts, failed)
+	for _, task := range d.tasks(failed) {
+		parts.Go(func() { task(running) })
 	}
-	if gatewayLn != nil {
-		objects := gateway.NewServer(d.gateway)
-		parts.Go(func() { failed <- objects.Serve(gatewayLn) })
-		servers = append(servers, objects.Server)
-	}
-	if socksLn != nil {
-		socks := proxy.NewSOCKS(d.proxy)
-		parts.Go(func() { failed <- socks.Serve(socksLn) })
-		defer socks.Shutdown()
-	}
-	if rpcLn != nil {
-		downloading, done := context.WithCancel(ctx)
-		defer done()
-		parts.Go(func() {
-			if err := d.rpc.queue.Run(downloading); err != nil {
-				failed <- err
-			}
-		})
-		if pageLn != nil {
-			changing := d.rpc.server.Page(pageLn, admin.Live(d.live.Handler(mayWatch)))
-			parts.Go(func() { failed <- changing.Serve(pageLn) })
-			servers = append(servers, changing)
-		}
-		parts.Go(func() { failed <- d.rpc.server.HTTP().Serve(rpcLn) })
-		servers = append(servers, d.rpc.server.HTTP())
-		defer d.rpc.server.Close()
-	}
-	if ctl != nil {
-		status := shortServer(d.controlHandler(ln.Addr(), gatewayLn, began))
-		status.ConnContext = control.ConnContext
-		status.WriteTimeout = 0 // a lease has no time limit
-		parts.Go(func() { failed <- status.Serve(ctl) })
-		defer status.Close() // last, so that a drain can be watched
-	}
-	if d.appBridge != nil {
-		attended, done := context.WithCancel(ctx)
-		defer done()
-		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
-		parts.Go(func() { d.fillOrders(attended) })
-		parts.Go(func() { d.followWishes(attended) })
-		parts.Go(func() { d.followConsents(attended) })
-	}
-	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
-	next := fmt.Sprintf("ready: for one command, http_proxy=http://%s curl -O http://HOST/FILE; for https, tributary run COMMAND", ln.Addr())
+	d.log.Info("listening", "proxy", d.at.String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
+	next := fmt.Sprintf("ready: for one command, http_proxy=http://%s curl -O http://HOST/FILE; for https, tributary run COMMAND", d.at)
 	if d.cfg.Admin != "" {
 		next += fmt.Sprintf("; in a browser, http://%s/", d.cfg.Admin)
 	}
 	d.log.Info(next)
 	if ready != nil {
-		ready(ln.Addr())
+		ready(d.at)
 	}
 	notify(sd.SdNotifyReady)
 	err = d.until(ctx, failed)
 	notify(sd.SdNotifyStopping)
-	return errors.Join(err, d.drain(servers))
+	return errors.Join(err, d.drain(fronts))
+}
+
+// tasks returns what runs beside the fronts.
+func (d *Daemon) tasks(failed chan<- error) (all []func(ctx context.Context)) {
+	if d.cfg.Admin != "" {
+		all = append(all, func(ctx context.Context) { d.live.Run(ctx, d.status) })
+	}
+	if d.rpc != nil {
+		all = append(all, func(ctx context.Context) {
+			if err := d.rpc.queue.Run(ctx); err != nil {
+				failed <- err
+			}
+		})
+	}
+	if d.appBridge != nil {
+		attend := func(ctx context.Context) { d.appBridge.attend(ctx, d.status) }
+		all = append(all, attend, d.fillOrders, d.followWishes, d.followConsents)
+	}
+	return all
 }
 
 // until waits for the end of ctx or a failure, and reloads the configuration on request.
@@ -400,22 +317,21 @@ func reloading() string { return sd.SdNotifyReloading + "\n" + sd.SdNotifyMonoto
 func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
 // drain lets running requests and tunnels end.
-func (d *Daemon) drain(servers []*http.Server) error {
+func (d *Daemon) drain(fronts []*front) error {
 	d.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), d.drainTime)
 	defer cancel()
 	var all sync.WaitGroup
-	errs := make([]error, len(servers)+2)
-	for i, s := range servers {
-		all.Go(func() {
-			if errs[i] = s.Shutdown(ctx); errs[i] != nil {
-				s.Close()
-			}
-		})
-	}
-	all.Go(func() { errs[len(servers)] = d.proxy.Shutdown(ctx) })
-	all.Go(func() { errs[len(servers)+1] = d.redirected.shutdown(ctx) })
+	errs := make([]error, 3)
+	all.Go(func() { errs[0] = shutDown(ctx, fronts) })
+	all.Go(func() { errs[1] = d.proxy.Shutdown(ctx) })
+	all.Go(func() { errs[2] = d.redirected.shutdown(ctx) })
 	all.Wait()
 	d.out.Close()
+	for _, f := range fronts {
+		if c, ok := f.running.(io.Closer); ok && f.last {
+			c.Close()
+		}
+	}
 	return errors.Join(errs...)
 }

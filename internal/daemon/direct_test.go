@@ -33,14 +33,14 @@ type twin struct {
 	t      *testing.T
 	server *origintest.Server
 	secure *origintest.Secure
-	direct [2]*http.Client // to each node
-	fronts map[int]*front  // by number of links
+	direct [2]*http.Client  // to each node
+	fronts map[int]*doorway // by number of links
 
 	faults sync.Map // case -> []origintest.Fault
 }
 
-// front is a running proxy and a running Transport for downloads.
-type front struct {
+// doorway is a running proxy and a running Transport for downloads.
+type doorway struct {
 	proxy string // "host:port"
 	own   *transport.Transport
 }
@@ -48,7 +48,7 @@ type front struct {
 // newTwin starts an origin of an object. Each case sets its faults with plan.
 func newTwin(t *testing.T, o origintest.Object) *twin {
 	t.Helper()
-	w := &twin{t: t, fronts: map[int]*front{}}
+	w := &twin{t: t, fronts: map[int]*doorway{}}
 	w.server = origintest.New(t, o, func(x *origintest.Exchange) {
 		if all, ok := w.faults.Load(strings.TrimPrefix(x.Target, "/")); ok {
 			for _, f := range all.([]origintest.Fault) {
@@ -85,12 +85,12 @@ func (w *twin) lead(n int, addr string) string {
 	return w.server.Addr(n)
 }
 
-func (w *twin) newFront(names []string) *front {
+func (w *twin) newFront(names []string) *doorway {
 	w.t.Helper()
 	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, w.lead(slices.Index(names, l.Name), addr))
 	}
-	f := &front{}
+	f := &doorway{}
 	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named(names...)...)...)
 	_, proxy, stopProxy, err := start(context.Background(), cfg, log, transport.Config{Source: source, Roots: w.secure.Roots})
 	if err != nil {
@@ -128,7 +128,9 @@ func (w *twin) url(name string, h2 bool) string {
 	return "http://" + name + ".secure.test/" + name
 }
 
-func (f *front) byProxy(method, u string, h http.Header) seen { return byProxy(f.proxy, method, u, h) }
+func (f *doorway) byProxy(method, u string, h http.Header) seen {
+	return byProxy(f.proxy, method, u, h)
+}
 
 // byProxy fetches through a proxy. It requests https URLs in absolute-form, so that the proxy divides these too.
 func byProxy(proxy, method, u string, h http.Header) seen {
@@ -158,7 +160,7 @@ func byProxy(proxy, method, u string, h http.Header) seen {
 }
 
 // byGet downloads as `tributary get` does. The result is a body with status 200, or an error without a file.
-func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
+func (f *doorway) byGet(t *testing.T, u string, h http.Header) seen {
 	t.Helper()
 	dir := t.TempDir()
 	h = maps.Clone(h)
@@ -180,7 +182,7 @@ func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
 }
 
 // resumed downloads have bytes of the object at first, and then the rest from u, as `tributary get --resume` does.
-func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64) seen {
+func (f *doorway) resumed(t *testing.T, first, u string, h http.Header, have int64) seen {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/front/control"
@@ -102,7 +101,7 @@ func TestFixedKeys(t *testing.T) {
 func TestStatusOfRunningTransfer(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
 	r := newRig(t, s, settings(), "wifi", "lte")
-	h := r.d.controlHandler(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, nil, time.Now())
+	h := r.d.controlHandler()
 	ask := func() (st control.Status) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", control.StatusPath, nil))
@@ -129,7 +128,7 @@ func TestStatusOfRunningTransfer(t *testing.T) {
 	for _, l := range x.Links {
 		sum += l.Bytes
 	}
-	if x.Size != long || sum < x.Offset || x.Seconds <= 0 || st.Budget.Granted == 0 || st.Listen != "127.0.0.1:8080" {
+	if x.Size != long || sum < x.Offset || x.Seconds <= 0 || st.Budget.Granted == 0 || st.Listen != r.d.at.String() {
 		t.Errorf("%+v", st)
 	}
 	d.rest(s.Object())

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/core/spread"
 	. "github.com/tributary-http/tributary/internal/net/origin/origintest"
@@ -104,7 +103,7 @@ func TestSpread(t *testing.T) {
 				lte, b := r.undivided("lte")
 				return wifi+lte == 8 && a+b >= 8*mid
 			})
-			if l := r.d.status(&net.TCPAddr{}, time.Now()).Links[0]; l.Bytes < l.UndividedBytes || l.UndividedBytes == 0 || l.Undivided == 0 {
+			if l := r.d.status().Links[0]; l.Bytes < l.UndividedBytes || l.UndividedBytes == 0 || l.Undivided == 0 {
 				t.Errorf("status: %+v", l)
 			}
 		})

@@ -60,14 +60,15 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 	})
 }
 
-// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are left to p.Shutdown.
-func (s *SOCKS) Shutdown() {
+// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are left to p.Shutdown. Its error is nil.
+func (s *SOCKS) Shutdown(context.Context) error {
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ln != nil {
 		_ = s.ln.Close()
 	}
+	return nil
 }
 
 // serve turns a connection into a tunnel.

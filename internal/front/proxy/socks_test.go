@@ -26,7 +26,7 @@ func socks(t *testing.T, options ...func(*proxy.Config)) (*rig, *proxy.SOCKS) {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		g.proxy.CloseLink("lo")
-		s.Shutdown()
+		_ = s.Shutdown(t.Context())
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("Serve: %v", err)
 		}
@@ -161,7 +161,7 @@ func TestSOCKSRefuses(t *testing.T) {
 		c := g.dial()
 		c.send(noAuth)
 		c.want(chosen)
-		s.Shutdown()
+		_ = s.Shutdown(t.Context())
 		c.wantEnd()
 	})
 }
