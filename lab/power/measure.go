@@ -3,8 +3,6 @@ package power
 import (
 	"context"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/core/energy"
 )
 
 // Options select how to measure.
@@ -71,7 +69,7 @@ func Measure(ctx context.Context, o Options, run func(context.Context) error) (R
 
 // series contains the samples of a period.
 type series struct {
-	now, average energy.Curve
+	now, average Curve
 	counted      bool
 	joules       float64 // if the source is a counter
 }
@@ -93,9 +91,9 @@ func sample[T any](ctx context.Context, o Options, end <-chan T) (s series, err 
 			first = r.Joules
 		}
 		s.counted, s.joules = r.Counted, r.Joules-first
-		s.now = append(s.now, energy.Sample{At: at, Watts: r.Watts})
+		s.now = append(s.now, Sample{At: at, Watts: r.Watts})
 		if r.AverageWatts > 0 {
-			s.average = append(s.average, energy.Sample{At: at, Watts: r.AverageWatts})
+			s.average = append(s.average, Sample{At: at, Watts: r.AverageWatts})
 		}
 		if last {
 			return s, nil

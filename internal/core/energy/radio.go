@@ -2,6 +2,10 @@ package energy
 
 import "time"
 
+// AwakeWatts is the power that a phone takes in addition to its radios while its user waits with the screen on (Skjolden 2019
+// section 7.1). Without it, a slow link on which a download takes many times as long would seem frugal.
+const AwakeWatts = 0.7
+
 // State is what a radio is doing.
 type State uint8
 

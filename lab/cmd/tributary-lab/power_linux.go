@@ -167,7 +167,7 @@ func (m *meter) report(r power.Report, f powerFlags) error {
 		if load <= 0 || p.Seconds <= 0 {
 			return 0
 		}
-		return energy.Utilisation(p.Joules, time.Duration(p.Seconds*float64(time.Second)), load)
+		return power.Utilisation(p.Joules, time.Duration(p.Seconds*float64(time.Second)), load)
 	}
 	if f.json {
 		return printJSON(m.stderr, struct {

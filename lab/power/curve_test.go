@@ -1,16 +1,16 @@
-package energy_test
+package power_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/lab/power"
 )
 
-func curve(f func(float64) float64, at ...float64) (c energy.Curve) {
+func curve(f func(float64) float64, at ...float64) (c power.Curve) {
 	for _, s := range at {
-		c = append(c, energy.Sample{At: seconds(s), Watts: f(s)})
+		c = append(c, power.Sample{At: seconds(s), Watts: f(s)})
 	}
 	return c
 }
@@ -49,8 +49,15 @@ func TestCurvePercentile(t *testing.T) {
 	for part, want := range map[float64]float64{0: 0, 0.5: 5, 0.9: 9, 0.95: 9.5, 1: 10} {
 		near(t, "percentile", c.Percentile(part), want, 1e-9)
 	}
-	near(t, "of nothing", energy.Curve(nil).Percentile(0.9), 0, 0)
+	near(t, "of nothing", power.Curve(nil).Percentile(0.9), 0, 0)
 	if d := c.Duration(); d != 10*time.Second {
 		t.Errorf("%s long", d)
+	}
+}
+
+func near(t *testing.T, what string, got, want, within float64) {
+	t.Helper()
+	if math.Abs(got-want) > within {
+		t.Errorf("%s: %.6g, want %.6g within %g", what, got, want, within)
 	}
 }

@@ -1,10 +1,6 @@
-package energy
+package power
 
 import "time"
-
-// AwakeWatts is the power that a phone takes in addition to its radios while its user waits with the screen on (Skjolden 2019
-// section 7.1). Without it, a slow link on which a download takes many times as long would seem frugal.
-const AwakeWatts = 0.7
 
 // PeakWatts returns the peak power of a whole phone that downloads 250 MB in time d. It is a line through the measurements of
 // Skjolden 2019 section 7.4.2: 3.74 W at 24.86 s, and 0.5 W more for each 3.3 s less. The line is valid below 25 s.

@@ -1,18 +1,15 @@
-package energy_test
+package power_test
 
 import (
 	"testing"
-	"time"
 
-	"github.com/tributary-http/tributary/internal/core/energy"
+	"github.com/tributary-http/tributary/lab/power"
 )
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // 3.74 W at 24.86 s and 0.5 W for each 3.3 s less; 14.86 s are 10 s less: 3.74 + 10 * 0.5 / 3.3 = 5.255 W.
 func TestPeakWatts(t *testing.T) {
-	near(t, "14.86 s", energy.PeakWatts(seconds(14.86)), 5.26, 0.006)
-	near(t, "24.86 s", energy.PeakWatts(seconds(24.86)), 3.74, 1e-9)
+	near(t, "14.86 s", power.PeakWatts(seconds(14.86)), 5.26, 0.006)
+	near(t, "24.86 s", power.PeakWatts(seconds(24.86)), 3.74, 1e-9)
 }
 
 // Skjolden 2019, table 7.9 from the rows of its tables of times and energies: joules / (median watts of the stress test * s). The
@@ -37,7 +34,7 @@ func TestUtilisation(t *testing.T) {
 		{"S7 A2", 62.29, 18.44, 68.2, s7},
 		{"S7 A3", 62.13, 16.55, 75.8, s7},
 	} {
-		near(t, c.what, 100*energy.Utilisation(c.joules, seconds(c.seconds), c.watts), c.percent, 0.06)
+		near(t, c.what, 100*power.Utilisation(c.joules, seconds(c.seconds), c.watts), c.percent, 0.06)
 	}
 }
 
@@ -56,6 +53,6 @@ func TestRate(t *testing.T) {
 		{"TS, A3 and LTE", 22.18, 67.63, 24.86, 56.47, 0.745},
 		{"TM, A3 and LTE", 27.29, 68.94, 33.32, 62.99, 0.748},
 	} {
-		near(t, c.what, energy.Rate(seconds(c.multi), c.multiJoules, seconds(c.single), c.singleJ), c.r, 0.0006)
+		near(t, c.what, power.Rate(seconds(c.multi), c.multiJoules, seconds(c.single), c.singleJ), c.r, 0.0006)
 	}
 }
