@@ -113,11 +113,13 @@ var mayList = []string{"internal/net/link", "lab"}
 // retired are words that no identifier may contain, with their replacements: each was one of several words for one thing, or had
 // several meanings.
 var retired = map[string]string{
-	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
-	"headed": "HeadReceived", "hearsay": "silenceGrace", "hosted": "appBridge", "journal": "eventLog", "keeper": "watchdog, Revalidator",
-	"lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
-	"relieve": "steal", "rescue": "hedge", "sated": "hasEnough", "takeover": "hedge", "tally": "counters", "tenure": "checkout",
-	"why": "Outcome, Rule, Reason or Cause",
+	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "camp": "group",
+	"crowd": "crossTraffic", "doubt": "disablePipelining", "excuse": "expectNothing", "failover": "hedge",
+	"headed": "HeadReceived", "hearsay": "SuspectAfter", "heed": "what it does", "hosted": "appBridge",
+	"journal": "eventLog", "keeper": "watchdog, Revalidator", "lap": "contender", "outward": "Transport",
+	"pardon": "unbanAll", "patience": "WaitForLink, or what is waited for", "relieve": "steal",
+	"rescue": "hedge", "sated": "hasEnough", "strand": "unusable", "takeover": "hedge", "tally": "counters",
+	"tenure": "checkout", "vigil": "deadPeer", "why": "Outcome, Rule, Reason or Cause",
 }
 
 // vague are package names that do not describe a package.

@@ -48,7 +48,7 @@ func TestSlowClients(t *testing.T) {
 			continue
 		}
 		t.Run("R191 the memory of 100 slow clients: "+d.name, func(t *testing.T) {
-			r := newRig(t, shipped(t, "crowd"), netlab.NginxOptions{})
+			r := newRig(t, shipped(t, "clients"), netlab.NginxOptions{})
 			r.options.Binary = r.plain()
 			if d.config != "" {
 				config := filepath.Join(r.lab.Dir, "slow.toml")

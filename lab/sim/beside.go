@@ -57,15 +57,15 @@ func (b *beside) count(n int64) {
 	b.l.others.Count(b.w.at(b.w.now), estimate.Counters{Packets: packets, Bytes: n}, estimate.Counters{})
 }
 
-// crowded reports the other traffic on the links to the machine, as the engine does.
-func (w *world) crowded() {
+// crossTraffic reports the other traffic on the links to the machine, as the engine does.
+func (w *world) crossTraffic() {
 	for i, l := range w.links {
-		if n := l.others.PerSecond(w.at(w.now)); n != l.crowd {
-			l.crowd = n
-			w.handle(transfer.Event{Kind: transfer.Crowded, Link: int8(i), N: n})
+		if n := l.others.PerSecond(w.at(w.now)); n != l.cross {
+			l.cross = n
+			w.handle(transfer.Event{Kind: transfer.CrossTraffic, Link: int8(i), N: n})
 		}
 	}
-	w.after(10*time.Millisecond, w.crowded)
+	w.after(10*time.Millisecond, w.crossTraffic)
 }
 
 // ask sends the next request.

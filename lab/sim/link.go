@@ -102,11 +102,11 @@ type simLink struct {
 	conns  int           // connections that the origin has accepted
 	warm   time.Duration // time until which a probe's connection is kept; 0 = none
 	others estimate.Others
-	crowd  int64 // other traffic as last reported to the machine
+	cross  int64 // other traffic as last reported to the machine
 }
 
 func newLink(spec Link) *simLink {
-	l := &simLink{spec: spec, alive: true, crowd: -1}
+	l := &simLink{spec: spec, alive: true, cross: -1}
 	l.air = l
 	for _, r := range spec.Trace {
 		l.length += r.For

@@ -299,7 +299,7 @@ func Run(s Spec) (Result, error) {
 		w.begin(b, func(took time.Duration) { w.res.Beside[i] = took })
 	}
 	if s.Background && s.Counted {
-		w.crowded()
+		w.crossTraffic()
 	}
 	w.changes()
 	for len(w.events) > 0 && w.err == nil && !w.over {

@@ -63,7 +63,7 @@ func (b *Boards) Failed(now time.Time, link int8, c Cause) {
 // Alive reports that a link delivered a byte from an origin.
 func (b *Boards) Alive(now time.Time, own *Board, link int8) {
 	own.Alive(now, link)
-	b.lift(now, link, func() { b.all.Alive(now, link) })
+	b.unban(now, link, func() { b.all.Alive(now, link) })
 }
 
 // Probed reports the result of a probe that the Board of an origin asked for. If the origin was reached, the link works for
@@ -74,7 +74,7 @@ func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
 	if a != Answered {
 		return
 	}
-	b.lift(now, p.Link, func() { b.all.reach(now, p.Link) })
+	b.unban(now, p.Link, func() { b.all.reach(now, p.Link) })
 	if after, _ := own.State(p.Link); after == Up && before != Up {
 		for _, o := range b.each {
 			o.hurry(now, p.Link)
@@ -95,11 +95,11 @@ func (b *Boards) Tick(now time.Time, probe func(link int8) bool) (probes []Probe
 
 // Tried reports the result of a probe that Tick asked for.
 func (b *Boards) Tried(now time.Time, p Probe, a Answer) {
-	b.lift(now, p.Link, func() { b.all.Probed(now, p, a) })
+	b.unban(now, p.Link, func() { b.all.Probed(now, p, a) })
 }
 
-// lift calls do, which may change the verdicts for everybody. If that brings the link up, all origins may try it again.
-func (b *Boards) lift(now time.Time, link int8, do func()) {
+// unban calls do, which may change the verdicts for everybody. If that brings the link up, all origins may try it again.
+func (b *Boards) unban(now time.Time, link int8, do func()) {
 	was, _ := b.all.State(link)
 	do()
 	if is, _ := b.all.State(link); is != Up || was == Up {

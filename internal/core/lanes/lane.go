@@ -61,7 +61,7 @@ type lane struct {
 	used            time.Time  // when something was last in flight
 	busy            bool       // it has carried bulk data
 	rested, restart bool       // it has been idle since then; see Mux.Restart
-	lift            lift
+	probe           capProbe
 	underuse        underuse
 
 	grown   float64   // delivery rate when it last grew by growth
@@ -85,7 +85,7 @@ func (l *lane) observe(now time.Time, p Path) {
 		l.progress = now
 	}
 	if p.Model != l.path.Model { // it looks for the link's rate again
-		l.lift, l.grown, l.rounds = lift{}, 0, 0
+		l.probe, l.grown, l.rounds = capProbe{}, 0, 0
 	}
 	l.path, l.observed = p, now
 	if now.Sub(l.paces[1].at) >= max(paceTime, p.RTT) {
@@ -94,7 +94,7 @@ func (l *lane) observe(now time.Time, p Path) {
 	if p.InFlight > 0 {
 		l.used = now
 	} else if l.rested = l.busy && now.Sub(l.used) >= restTime; now.Sub(l.used) >= rateAge { // the link may have changed: start again
-		l.rates, l.grown, l.rounds, l.lift = [2]float64{}, 0, 0, lift{}
+		l.rates, l.grown, l.rounds, l.probe = [2]float64{}, 0, 0, capProbe{}
 	}
 	full := l.full()
 	if !full && float64(p.RTT) <= fullLink*float64(p.MinRTT) || p.InFlight == 0 {
@@ -109,7 +109,7 @@ func (l *lane) observe(now time.Time, p Path) {
 	l.underuse.observe(p, l.fastest())
 	l.settle(now)
 	if l.rounds >= settledRounds {
-		l.lift.observe(now, p, seconds(l.limit()/max(l.fastest(), 1)))
+		l.probe.observe(now, p, seconds(l.limit()/max(l.fastest(), 1)))
 	}
 }
 
@@ -219,7 +219,7 @@ func (l *lane) excess() float64 {
 	if limit <= 0 {
 		return 0
 	}
-	return float64(l.path.InFlight+l.path.Unsent) - l.lift.gain()*limit
+	return float64(l.path.InFlight+l.path.Unsent) - l.probe.gain()*limit
 }
 
 // limit is the in-flight cap while it is not lifted, in bytes, 0 = unknown.

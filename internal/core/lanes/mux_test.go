@@ -441,7 +441,7 @@ func TestLongerRoute(t *testing.T) {
 		p.Progress += uint64(p.DeliveryRate / 100)
 		p.RTT = max(rtt, seconds(float64(p.InFlight)/rate))
 		l.observe(now, p)
-		l.lift.limited = true
+		l.probe.limited = true
 	}
 	if p.DeliveryRate < 0.9*rate {
 		t.Errorf("it sends %.0f bytes per second of %.0f", p.DeliveryRate, rate)

@@ -178,7 +178,7 @@ func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *
 		return m.tail(now, l, b, w)
 	}
 	if e := l.excess(); e > 0 {
-		l.lift.limited = true
+		l.probe.limited = true
 		w.atMost(min(seconds(e/max(l.rate(), 1)), longWait))
 		return b
 	}

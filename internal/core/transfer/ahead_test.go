@@ -168,7 +168,7 @@ func TestAheadIsNotSilent(t *testing.T) {
 		s.quiet()
 		s.advance(1)
 		s.wantClose(b.conn)
-		s.wantReport(ReportExcused, 1)
+		s.wantReport(ReportNothingDue, 1)
 		s.wantFetch(1, 0, 64*kB)
 		s.wantOpen(1)
 		s.quiet()

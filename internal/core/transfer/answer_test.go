@@ -151,7 +151,7 @@ func TestLinkLeaves(t *testing.T) {
 					t.Fatalf("link 0 is used again: %s", s.show())
 				}
 			}
-			s.drop(Open, Fetch, CloseConn, ReportSilent, ReportExcused)
+			s.drop(Open, Fetch, CloseConn, ReportSilent, ReportNothingDue)
 			s.link(0, health.Suspect)
 			s.link(0, health.Up) // it works, but it does not serve this object
 			s.drop(Open, Fetch)

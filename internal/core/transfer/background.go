@@ -57,8 +57,8 @@ type yielding struct {
 	looked time.Time        // when the last response arrived
 	next   time.Time        // nothing more is requested before
 	shrunk time.Time
-	room   float64 // bytes that other traffic leaves to the transfer, while crowded
-	crowd  bool
+	room   float64 // bytes that other traffic leaves to the transfer, while beside
+	beside bool    // there is other traffic
 }
 
 // outstanding returns how many bytes may be requested and not received.
@@ -71,16 +71,16 @@ func (y *yielding) outstanding() int64 {
 
 // allowed returns the window, or the part of it that other traffic leaves.
 func (y *yielding) allowed() float64 {
-	if y.crowd {
+	if y.beside {
 		return max(leastWindow, min(y.window, y.room))
 	}
 	return y.window
 }
 
-// crowded handles the rate of other traffic over the link, in bytes per second: see Crowded.
-func (y *yielding) crowded(now time.Time, others int64, peak float64) {
-	was := y.crowd
-	if y.crowd = others >= 0 && y.least > 0 && peak > 0; y.crowd {
+// crossTraffic handles the rate of other traffic over the link, in bytes per second: see CrossTraffic.
+func (y *yielding) crossTraffic(now time.Time, others int64, peak float64) {
+	was := y.beside
+	if y.beside = others >= 0 && y.least > 0 && peak > 0; y.beside {
 		y.room = min(yieldCalm*peak, peak-yieldRoom*float64(others)) * y.least.Seconds()
 		y.pace(now, y.least)
 	} else if was { // the queue was theirs

@@ -71,13 +71,13 @@ func TestYieldingBounded(t *testing.T) {
 	}
 }
 
-// TestCrowded: a background transfer immediately leaves a link to other traffic of an eighth of its rate, lets nothing queue next
+// TestYieldsToCrossTraffic: a background transfer immediately leaves a link to other traffic of an eighth of its rate, lets nothing queue next
 // to an occasional packet, and takes half of the link as soon as the other traffic ends.
-func TestCrowded(t *testing.T) {
+func TestYieldsToCrossTraffic(t *testing.T) {
 	l := &slowLink{now: time.Unix(1000, 0)}
 	l.during(10*time.Second, 0, func(time.Duration, int64) bool { return true })(t, "alone")
 	for _, c := range []struct{ others, most int64 }{{-1, 75_000}, {0, 42_500}, {50_000, 30_000}, {62_500, 25_000}, {125_000, leastRange}} {
-		l.y.crowded(l.now, c.others, 1e6)
+		l.y.crossTraffic(l.now, c.others, 1e6)
 		if w := l.y.outstanding(); w > c.most || w < c.most*9/10 && c.others >= 0 {
 			t.Errorf("beside %d bytes per second: %d outstanding, want at most %d", c.others, w, c.most)
 		}
@@ -86,14 +86,14 @@ func TestCrowded(t *testing.T) {
 		t.Errorf("a link that others fill is asked again after %v", wait)
 	}
 	l.during(2*time.Second, 125_000, func(time.Duration, int64) bool { return l.y.allowed() == leastWindow })(t, "beside others")
-	l.y.crowded(l.now, -1, 1e6)
+	l.y.crossTraffic(l.now, -1, 1e6)
 	if w := l.y.outstanding(); w < 24_000 || l.y.next.After(l.now) {
 		t.Errorf("as soon as others are quiet: %d outstanding, in %v", w, l.y.next.Sub(l.now))
 	}
 	l.during(time.Second, 0, func(after time.Duration, w int64) bool { return after < 900*time.Millisecond || w >= 45_000 })(t, "alone again")
 
 	var fresh yielding
-	if fresh.crowded(l.now, 1_000_000, 0); fresh.outstanding() != firstWindow {
+	if fresh.crossTraffic(l.now, 1_000_000, 0); fresh.outstanding() != firstWindow {
 		t.Errorf("a link of which nothing is known yet: %d outstanding", fresh.outstanding())
 	}
 }

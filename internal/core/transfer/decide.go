@@ -87,7 +87,7 @@ func (m *Machine) askFirst(now time.Time) {
 		if a := m.attempts[i]; a.ahead {
 			m.act(Action{Kind: CloseConn, Conn: a.conn, Link: a.link})
 			m.dropConn(a.conn)
-			m.excuse(a.link)
+			m.expectNothing(a.link)
 		}
 	}
 	if m.firstSent > 2*len(m.links)+2 {

@@ -29,7 +29,7 @@ const (
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: a connection may be opened again, after an OpenFailed with NoSlot
 	Sampled                       // Conn, Path: every 100 ms while the connection is open, if the state of its path is known
-	Crowded                       // Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
+	CrossTraffic                  // Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
 	Paused                        // For: how long nothing was read because the disk was behind; this is not silence of a link
 	Compared                      // Attempt, Differs, N: its bytes were compared; the client has those before offset N
 )
@@ -65,27 +65,27 @@ type ActionKind uint8
 
 // The kinds of actions, with the fields that each uses.
 const (
-	Open          ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
-	OpenApart                       // as Open, but a new connection for one HTTP/1.1 response that is hardly read
-	Fetch                           // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
-	FetchAll                        // as Fetch, without a Range field: the client's own GET
-	FetchAhead                      // as Fetch, but before the first response arrived: its own head counts only after that
-	Compare                         // Link, Attempt, Range: the end of its Tail with what others deliver from now on. Compared names this Attempt
-	Credit                          // Attempt, UpTo: it may read up to there
-	Cut                             // Attempt, UpTo: end its answer there, over HTTP/2 only. Ended follows as usual
-	CloseConn                       // Conn: close it; no event follows for it or its attempts
-	Keep                            // Conn: every requested byte was read; it may serve a later transfer. No event follows
-	Want                            // N: ask the budget for a reorder window of N bytes
-	Need                            // N: report to the budget that a window of N bytes is enough at the client's speed
-	ReportSilent                    // Link: bytes are overdue
-	ReportAlive                     // Link: it delivers again
-	ReportExcused                   // Link: nothing more is expected of it, so a reported silence proves nothing
-	ReportFailed                    // Link, Cause: no connection although the origin is reachable, or no binding
-	ReportHedged                    // Link: bytes that it owes were requested over another link
-	ReportDiffers                   // Link: its bytes differ from those of the other links; it left the transfer
-	Forget                          // Link, Range: bytes that it delivered must not reach the client; they are fetched again
-	Done                            // everything was delivered
-	Fail                            // Outcome, Link, UpTo: the transfer ends; only the delivered bytes before UpTo are reliable
+	Open             ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
+	OpenApart                          // as Open, but a new connection for one HTTP/1.1 response that is hardly read
+	Fetch                              // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
+	FetchAll                           // as Fetch, without a Range field: the client's own GET
+	FetchAhead                         // as Fetch, but before the first response arrived: its own head counts only after that
+	Compare                            // Link, Attempt, Range: the end of its Tail with what others deliver from now on. Compared names this Attempt
+	Credit                             // Attempt, UpTo: it may read up to there
+	Cut                                // Attempt, UpTo: end its answer there, over HTTP/2 only. Ended follows as usual
+	CloseConn                          // Conn: close it; no event follows for it or its attempts
+	Keep                               // Conn: every requested byte was read; it may serve a later transfer. No event follows
+	Want                               // N: ask the budget for a reorder window of N bytes
+	Need                               // N: report to the budget that a window of N bytes is enough at the client's speed
+	ReportSilent                       // Link: bytes are overdue
+	ReportAlive                        // Link: it delivers again
+	ReportNothingDue                   // Link: nothing more is expected of it, so a reported silence proves nothing
+	ReportFailed                       // Link, Cause: no connection although the origin is reachable, or no binding
+	ReportHedged                       // Link: bytes that it owes were requested over another link
+	ReportDiffers                      // Link: its bytes differ from those of the other links; it left the transfer
+	Forget                             // Link, Range: bytes that it delivered must not reach the client; they are fetched again
+	Done                               // everything was delivered
+	Fail                               // Outcome, Link, UpTo: the transfer ends; only the delivered bytes before UpTo are reliable
 )
 
 // Action is one thing that the caller must do. Prefix is the length of a spot check: the first bytes of Range are to be compared

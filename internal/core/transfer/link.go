@@ -76,7 +76,7 @@ type link struct {
 }
 
 func (l *link) init(i int, c LinkConfig) {
-	l.spot.camp, l.spot.differs = int8(i), -1
+	l.spot.group, l.spot.differs = int8(i), -1
 	l.state, l.metered, l.resort, l.sole = c.State, c.Metered, c.Resort, c.Sole
 	l.withheld, l.spare = c.Spare, c.Spare
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
@@ -184,7 +184,7 @@ func (m *Machine) permitted(link int8, may, spare bool) {
 			}
 		}
 		m.endReserves(link)
-		m.excuse(link)
+		m.expectNothing(link)
 	}
 }
 
@@ -269,7 +269,7 @@ func (m *Machine) silence(now time.Time) {
 			l.rate.Idle()
 			if l.silent { // and the shared verdict on the link may be pending
 				l.paused = now.Add(pauseAfterFailure)
-				m.excuse(int8(i))
+				m.expectNothing(int8(i))
 			}
 			l.delay = 0 // queues drain
 			continue
@@ -287,17 +287,17 @@ func (m *Machine) silence(now time.Time) {
 			m.checkPipelining(now, int8(i))
 			m.dropSilent(now, int8(i), health.BanAfter)
 			l.paused = now.Add(pauseAfterFailure)
-			m.excuse(int8(i))
+			m.expectNothing(int8(i))
 			l.failures++
 		}
 	}
 }
 
-// excuse ends the silence of a link from which nothing more is expected. Unlike a byte (see alive), this proves nothing.
-func (m *Machine) excuse(link int8) {
+// expectNothing ends the silence of a link from which nothing more is expected. Unlike a byte (see alive), this proves nothing.
+func (m *Machine) expectNothing(link int8) {
 	if l := &m.links[link]; l.silent {
 		l.silent = false
-		m.act(Action{Kind: ReportExcused, Link: link})
+		m.act(Action{Kind: ReportNothingDue, Link: link})
 	}
 }
 

@@ -191,7 +191,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s.drop(ReportSilent)
 		s.quiet()
 		s.advance(29 * time.Second)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.advance(time.Second)
 		s.wantFail(fault.Silence)
 	})
@@ -331,7 +331,7 @@ func TestWithheld(t *testing.T) {
 		s.advance(health.BanAfter - ms)
 		s.drop(ReportSilent, ReportHedged, Fetch)
 		permit(s, 0, false)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.drop(CloseConn)
 	})
 	t.Run("one that was never allowed", func(t *testing.T) {

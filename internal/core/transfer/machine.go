@@ -80,7 +80,7 @@ type Machine struct {
 	until       time.Time
 	front       int64         // offset of the first missing byte
 	stalled     time.Time     // since when front has stalled
-	stranded    time.Time     // since when no link is usable; zero = one is
+	unusable    time.Time     // since when no link is usable; zero = one is
 	lastOutcome fault.Outcome // of the last failure, for Fail
 	lastLink    int8
 	firstSent   int // requests sent before the size was known
@@ -180,9 +180,9 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.resize()
 	case Sampled:
 		m.sampled(now, e)
-	case Crowded:
+	case CrossTraffic:
 		l := &m.links[e.Link]
-		l.yielding.crowded(now, e.N, l.rate.Peak())
+		l.yielding.crossTraffic(now, e.N, l.rate.Peak())
 	case SlotFreed:
 		m.links[e.Link].full = false
 	case Compared:
@@ -204,7 +204,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.decide(now, e.Kind == Read)
 		m.compareTwice()
 		if ask = m.asks(); !ask && e.Kind != Permitted { // the answers of the policy are taken together
-			m.strand(now)
+			m.endUnlessUsable(now)
 		}
 	}
 	var next time.Time
@@ -354,8 +354,8 @@ func (m *Machine) ready(now time.Time, link int8) bool {
 	return l.usable(now) && (!l.full || m.count(link) > 0)
 }
 
-// strand ends the transfer when no link can serve it anymore, and bounds the wait for one that may come back.
-func (m *Machine) strand(now time.Time) {
+// endUnlessUsable ends the transfer when no link can serve it anymore, and bounds the wait for one that may come back.
+func (m *Machine) endUnlessUsable(now time.Time) {
 	if m.received && m.doubtful() < 0 || m.ended {
 		return
 	}
@@ -379,10 +379,10 @@ func (m *Machine) strand(now time.Time) {
 		}
 		m.giveUpUnless(now, m.lastOutcome)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
-		m.stranded = time.Time{}
-	case m.stranded.IsZero():
-		m.stranded = now
-	case now.Sub(m.stranded) < m.cfg.WaitForLink:
+		m.unusable = time.Time{}
+	case m.unusable.IsZero():
+		m.unusable = now
+	case now.Sub(m.unusable) < m.cfg.WaitForLink:
 	case waits:
 		m.giveUpUnless(now, fault.NoSlot)
 	default:
@@ -402,9 +402,9 @@ func (m *Machine) giveUpUnless(now time.Time, outcome fault.Outcome) {
 		m.fail(outcome, m.lastLink, Unknown)
 		return
 	}
-	m.stranded = time.Time{}
+	m.unusable = time.Time{}
 	m.decide(now, false)
-	m.strand(now)
+	m.endUnlessUsable(now)
 }
 
 // refused reports whether the last attempt ended with an answer or an error, which the client gets. Silence does not count: another
@@ -425,8 +425,8 @@ func (m *Machine) deadline(now time.Time) time.Time {
 			}
 		}
 	}
-	if !m.stranded.IsZero() {
-		next = schedule.Earlier(next, m.stranded.Add(m.cfg.WaitForLink))
+	if !m.unusable.IsZero() {
+		next = schedule.Earlier(next, m.unusable.Add(m.cfg.WaitForLink))
 	}
 	return next
 }

@@ -130,7 +130,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		s.advance(3*time.Second + ms)
 		s.wantReport(ReportSilent, 0)
 		s.wantClose(a.conn)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.quiet()
 		s.link(0, health.Suspect)
 		s.link(0, health.Up)

@@ -281,7 +281,7 @@ func TestGiveUp(t *testing.T) {
 		s.quiet()
 		s.advance(1)
 		s.wantClose(a.conn)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.wantFree(span(at, 2*mB))
 		s.quiet()
 		s.advance(pauseAfterFailure)
@@ -335,7 +335,7 @@ func TestGiveUp(t *testing.T) {
 			s.read(b, 1*kB)
 		}
 		s.wantClose(a.conn)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.wantFree(span(288*kB, 2*mB))
 		s.quiet()
 	})
@@ -373,7 +373,7 @@ func TestExcused(t *testing.T) {
 		at := a.cursor
 		s.sched.piece = 2 * mB
 		s.ended(a, fault.Reset)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.advance(pauseAfterFailure - 1)
 		s.quiet()
 		s.advance(1)
@@ -387,7 +387,7 @@ func TestExcused(t *testing.T) {
 		s.sched.piece = 2 * mB
 		s.link(0, health.Suspect)
 		s.ended(a, fault.Reset)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.advance(time.Second)
 		s.quiet()
 		s.link(0, health.Up)

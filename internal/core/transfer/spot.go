@@ -28,7 +28,7 @@ const (
 // the reference.
 type spot struct {
 	trust   trust
-	camp    int8          // links of one camp deliver the same bytes, according to checks
+	group   int8          // links of one group deliver the same bytes, according to checks
 	differs int8          // unproven link whose bytes differ, according to a check; -1 = none
 	only    segment.Set   // bytes that no other link delivered, while this one is unproven
 	tail    segment.Range // last bytes that arrived over it in one piece; the engine keeps a copy: see Received
@@ -77,7 +77,7 @@ func (m *Machine) prefix(a *attempt, link int8) {
 		shares = 1
 	}
 	for i := range m.links {
-		if l := &m.links[i]; l.mayServe() && l.spot.trust == unknown && l.spot.camp != s.camp && int(l.spot.camp) == i {
+		if l := &m.links[i]; l.mayServe() && l.spot.trust == unknown && l.spot.group != s.group && int(l.spot.group) == i {
 			shares++
 		}
 	}
@@ -106,8 +106,8 @@ func (m *Machine) spotBudget() int64 {
 
 // shows reports whether comparing bytes of two links may show something new.
 func (m *Machine) shows(s, other *spot) bool {
-	known := func(a, b *spot) bool { return a.differs >= 0 && m.links[a.differs].spot.camp == b.camp }
-	return s.camp != other.camp && !known(s, other) && !known(other, s)
+	known := func(a, b *spot) bool { return a.differs >= 0 && m.links[a.differs].spot.group == b.group }
+	return s.group != other.group && !known(s, other) && !known(other, s)
 }
 
 // owedByOthers returns the end of r that has not arrived and was not requested over links that show nothing new.
@@ -239,7 +239,7 @@ func (m *Machine) receive(link int8, r segment.Range) int64 {
 func (m *Machine) refer(link int8, r segment.Range) {
 	if start := m.cfg.Requested.Start; !m.begun && r.Start <= start {
 		m.begun = true
-		m.prove(m.links[link].spot.camp, start) // the client has nothing yet
+		m.prove(m.links[link].spot.group, start) // the client has nothing yet
 	}
 }
 
@@ -264,7 +264,7 @@ func (m *Machine) witness(link int8, r segment.Range) {
 			c := &s.checks[j]
 			switch {
 			case r.Clip(c.prefix).Empty():
-			case s.camp == by.camp: // it cannot vouch for itself
+			case s.group == by.group: // it cannot vouch for itself
 				m.dropCheck(s, j)
 			case by.trust == proven || c.with == link:
 			case c.with < 0:
@@ -291,31 +291,31 @@ func (m *Machine) compared(e Event) {
 		}
 		switch {
 		case with == proven && e.Differs, with == refuted && !e.Differs:
-			m.refute(s.camp, e.N)
+			m.refute(s.group, e.N)
 		case with == proven:
-			m.prove(s.camp, e.N)
+			m.prove(s.group, e.N)
 		case with == unknown && e.Differs:
 			s.differs = c.with
 		case with == unknown:
-			m.join(s.camp, m.links[c.with].spot.camp)
+			m.join(s.group, m.links[c.with].spot.group)
 		}
 		return
 	}
 }
 
-// join merges two camps.
+// join merges two groups.
 func (m *Machine) join(a, b int8) {
 	for i := range m.links {
-		if s := &m.links[i].spot; s.camp == a {
-			s.camp = b
+		if s := &m.links[i].spot; s.group == a {
+			s.group = b
 		}
 	}
 }
 
-// settleCamp sets the trust of every link of a camp.
-func (m *Machine) settleCamp(camp int8, t trust) {
+// settleGroup sets the trust of every link of a group.
+func (m *Machine) settleGroup(group int8, t trust) {
 	for i := range m.links {
-		if s := &m.links[i].spot; s.camp == camp {
+		if s := &m.links[i].spot; s.group == group {
 			m.checks -= len(s.checks)
 			s.checks, s.trust = nil, t
 			if t == proven {
@@ -325,25 +325,25 @@ func (m *Machine) settleCamp(camp int8, t trust) {
 	}
 }
 
-// prove records that the bytes of a camp match the reference, so those of links that differ from it do not.
-func (m *Machine) prove(camp int8, gone int64) {
-	m.settleCamp(camp, proven)
+// prove records that the bytes of a group match the reference, so those of links that differ from it do not.
+func (m *Machine) prove(group int8, gone int64) {
+	m.settleGroup(group, proven)
 	for i := range m.links {
 		if s := &m.links[i].spot; s.trust == unknown && s.differs >= 0 && m.links[s.differs].spot.trust == proven && !m.ended {
-			m.refute(s.camp, gone)
+			m.refute(s.group, gone)
 		}
 	}
 }
 
-// refute removes the links of a camp from the transfer: their bytes differ from the reference. Bytes that only they delivered are
+// refute removes the links of a group from the transfer: their bytes differ from the reference. Bytes that only they delivered are
 // fetched again over other links. If some of these lie before offset gone, the client has them and the transfer fails: bytes of two
 // objects are never joined.
-func (m *Machine) refute(camp int8, gone int64) {
-	m.settleCamp(camp, refuted)
+func (m *Machine) refute(group int8, gone int64) {
+	m.settleGroup(group, refuted)
 	sound := int64(Unknown)
 	for i := range m.links {
 		l := &m.links[i]
-		if l.spot.camp != camp {
+		if l.spot.group != group {
 			continue
 		}
 		l.excluded = true
@@ -358,19 +358,19 @@ func (m *Machine) refute(camp int8, gone int64) {
 		return
 	}
 	for i := range m.links {
-		if m.links[i].spot.camp == camp {
+		if m.links[i].spot.group == group {
 			m.endReserves(int8(i))
 		}
 	}
 	for i := len(m.conns) - 1; i >= 0; i-- {
-		if c := &m.conns[i]; m.links[c.link].spot.camp == camp {
+		if c := &m.conns[i]; m.links[c.link].spot.group == group {
 			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
 			m.dropConn(c.id)
 		}
 	}
 	for i := range m.links {
 		s := &m.links[i].spot
-		if s.camp != camp {
+		if s.group != group {
 			continue
 		}
 		for _, r := range slices.Clone(s.only.Ranges()) {

@@ -571,7 +571,7 @@ func TestSpotCheckAhead(t *testing.T) {
 }
 
 // With more than two links one may be compared with another that is not proven itself.
-func TestSpotCheckCamps(t *testing.T) {
+func TestSpotCheckGroups(t *testing.T) {
 	// three is a transfer in which link 1 is compared with link 0, the reference, and link 2 with link 1.
 	three := func(t *testing.T) (s *script, b, c *asked) {
 		s, a := spotted(t, Config{}, 3, spotSize)
@@ -652,7 +652,7 @@ func TestSpotCheckCamps(t *testing.T) {
 		s.checked(1, 192*kB, 256*kB, 0)
 		s.checked(2, 256*kB, 320*kB, 0)
 	})
-	t.Run("one that shares the bytes of a camp cannot vouch for it", func(t *testing.T) {
+	t.Run("one that shares the bytes of a group cannot vouch for it", func(t *testing.T) {
 		s, _, c := three(t)
 		s.compared(c, false, client)
 		s.checked(2, 192*kB, 256*kB, 0)

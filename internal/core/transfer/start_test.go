@@ -160,7 +160,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.headReceived(b, 1*mB)
 		s.wantReport(ReportSilent, 0) // the origin is there, so it is the link's silence
 		s.wantClose(a.conn)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.complete(b)
 		s.wantFree(span(64*kB, 1*mB))
 		s.quiet()
@@ -180,7 +180,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.headReceived(b, 100*mB)
 		s.wantClose(a.conn)
 		s.wantReport(ReportSilent, 0)
-		s.wantReport(ReportExcused, 0)
+		s.wantReport(ReportNothingDue, 0)
 		s.quiet()
 		s.read(b, 1*mB)
 		s.wantWaste(0)
@@ -290,7 +290,7 @@ func TestNoLinkAnswers(t *testing.T) {
 			s.wantClose(c)
 			s.advance(pauseAfterFailure)
 		}
-		s.drop(ReportExcused)
+		s.drop(ReportNothingDue)
 		s.wantFail(fault.Silence)
 	})
 	t.Run("the fault was the link's", func(t *testing.T) {

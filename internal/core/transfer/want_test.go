@@ -79,7 +79,7 @@ func (s *script) wantKeep(conn uint32) {
 	s.want(fmt.Sprintf("Keep %d", conn), func(a Action) bool { return a.Kind == Keep && a.Conn == conn })
 }
 
-// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportExcused, ReportFailed, ReportHedged.
+// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportNothingDue, ReportFailed, ReportHedged.
 func (s *script) wantReport(k ActionKind, link int8) Action {
 	s.t.Helper()
 	return s.want(fmt.Sprintf("report %d on link %d", k, link), func(a Action) bool { return a.Kind == k && a.Link == link })
@@ -116,7 +116,7 @@ func (s *script) quiet() {
 var kindNames = map[ActionKind]string{
 	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", Cut: "Cut", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
 	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", ReportHedged: "TakenOver", Done: "Done",
-	Fail: "Fail", ReportDiffers: "ReportDiffers", Forget: "Forget", FetchAhead: "FetchAhead", ReportExcused: "ReportExcused",
+	Fail: "Fail", ReportDiffers: "ReportDiffers", Forget: "Forget", FetchAhead: "FetchAhead", ReportNothingDue: "ReportNothingDue",
 }
 
 func (s *script) show() string {

@@ -17,7 +17,7 @@ type fake struct {
 
 func (f *fake) Close() error { f.closed = true; return nil }
 
-func TestCrowd(t *testing.T) {
+func TestManyClients(t *testing.T) {
 	t.Run("R190 places", testPlaces)
 	t.Run("R190 a server's connections", testGuard)
 }

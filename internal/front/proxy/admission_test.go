@@ -207,7 +207,7 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-func TestCrowds(t *testing.T) {
+func TestManyUsers(t *testing.T) {
 	t.Run("R190 more than 512 connections", func(t *testing.T) {
 		g := start(t, func(c *proxy.Config) { c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 7, nil } })
 		var open []*conn

@@ -94,7 +94,7 @@ type placed struct {
 	conn     *conn.Conn // connection that carries it, nil if there is none yet or it does not use TCP
 	before   int64      // bytes that conn had carried when it took over
 	isTunnel bool       // only the kernel counts its bytes
-	vigil    vigil
+	peer     deadPeer
 	relax    func() // from link.Press, nil if it was not called
 }
 
@@ -248,7 +248,7 @@ func (p *Placer) watch(now time.Time) {
 
 // look checks the connection that carries n. The placer's lock is held.
 func (n *placed) look(now time.Time) findings {
-	f := n.vigil.look(now, link.VitalsOf(n.conn))
+	f := n.peer.look(now, link.VitalsOf(n.conn))
 	switch {
 	case f.ask:
 		n.relax = link.Press(n.conn)
@@ -302,7 +302,7 @@ func (n *placed) over(name string, c *conn.Conn) {
 	}
 	n.placer.mu.Lock()
 	defer n.placer.mu.Unlock()
-	n.link, n.vigil = name, vigil{}
+	n.link, n.peer = name, deadPeer{}
 	if n.conn = nil; c != nil && c.HasSocket() {
 		n.conn = c
 		n.before = link.VitalsOf(n.conn).Carried

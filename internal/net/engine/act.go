@@ -159,8 +159,8 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.e.fleet.silent(r, a.Link, r.connected(a.Link))
 	case transfer.ReportAlive:
 		r.e.fleet.alive(r, a.Link)
-	case transfer.ReportExcused:
-		r.e.fleet.excused(r, a.Link)
+	case transfer.ReportNothingDue:
+		r.e.fleet.nothingDue(r, a.Link)
 	case transfer.ReportFailed:
 		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.ReportHedged:

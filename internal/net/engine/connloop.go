@@ -200,8 +200,8 @@ func (l *connLoop) dial() {
 func (l *connLoop) send(c Conn) {
 	defer close(l.sent)
 	if l.r.req.Links.Background {
-		l.r.e.crowd.join(l)
-		defer l.r.e.crowd.leave(l)
+		l.r.e.cross.join(l)
+		defer l.r.e.cross.leave(l)
 	}
 	for {
 		select {

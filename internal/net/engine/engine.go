@@ -63,7 +63,7 @@ type Config struct {
 type Engine struct {
 	cfg    Config
 	fleet  *fleet
-	crowd  *crowd
+	cross  *crossTraffic
 	budget *Budget
 	blocks *blocks
 	lastID atomic.Uint64
@@ -91,7 +91,7 @@ func New(cfg Config) *Engine {
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
 		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),
 	}
-	e.crowd = &crowd{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
+	e.cross = &crossTraffic{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
 		if cfg.Received == nil {
 			return link.Counters{}, false
 		}
@@ -102,10 +102,10 @@ func New(cfg Config) *Engine {
 
 // Run manages the links until ctx ends. Afterwards the memory for reordering is freed as soon as no transfer uses it.
 func (e *Engine) Run(ctx context.Context) {
-	var crowd sync.WaitGroup
-	crowd.Go(func() { e.crowd.serve(ctx) })
+	var beside sync.WaitGroup
+	beside.Go(func() { e.cross.serve(ctx) })
 	e.fleet.serve(ctx)
-	crowd.Wait()
+	beside.Wait()
 	e.blocks.close()
 }
 

@@ -331,8 +331,8 @@ func (f *fleet) alive(r *run, i int8) {
 	})
 }
 
-// excused handles a transfer's report that it expects nothing more of a link.
-func (f *fleet) excused(r *run, i int8) {
+// nothingDue handles a transfer's report that it expects nothing more of a link.
+func (f *fleet) nothingDue(r *run, i int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[i].forgive(r)

@@ -345,7 +345,7 @@ func TestSilenceOfSeveral(t *testing.T) {
 // TestExcusedLink: a transfer that expects nothing more of a link does not accuse it, whatever it reported before. Another one that
 // still waits does.
 func TestExcusedLink(t *testing.T) {
-	for name, excused := range map[string]bool{"excused": true, "not excused": false} {
+	for name, nothingDue := range map[string]bool{"nothingDue": true, "not nothingDue": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newWorldEngine(t, newWorld(), nil)
@@ -361,14 +361,14 @@ func TestExcusedLink(t *testing.T) {
 				for _, r := range runs[:2] {
 					r.carryOut(time.Now(), transfer.Action{Kind: transfer.ReportSilent, Link: 0})
 				}
-				if excused {
-					runs[0].carryOut(time.Now(), transfer.Action{Kind: transfer.ReportExcused, Link: 0})
+				if nothingDue {
+					runs[0].carryOut(time.Now(), transfer.Action{Kind: transfer.ReportNothingDue, Link: 0})
 				}
 				time.Sleep(health.SuspectAfter + 10*time.Millisecond)
 				synctest.Wait()
 				e.fleet.mu.Lock()
 				defer e.fleet.mu.Unlock()
-				for i, want := range []health.State{map[bool]health.State{true: health.Up, false: health.Suspect}[excused], health.Suspect, health.Up} {
+				for i, want := range []health.State{map[bool]health.State{true: health.Up, false: health.Suspect}[nothingDue], health.Suspect, health.Up} {
 					if got, _ := runs[i].site.board.State(0); got != want {
 						t.Errorf("for %s it is %v, want %v", runs[i].site.addr, got, want)
 					}

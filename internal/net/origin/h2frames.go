@@ -98,7 +98,7 @@ func (s *session) other(h http2.FrameHeader) error {
 		if err != nil || x == nil {
 			return err
 		}
-		s.heed(f.ErrCode)
+		s.calmDown(f.ErrCode)
 		x.fail(s, http2.StreamError{StreamID: f.StreamID, Code: f.ErrCode, Cause: errors.New("reset by the origin")})
 		s.start()
 	case *http2.WindowUpdateFrame:
@@ -275,7 +275,7 @@ func (s *session) windowUpdate(f *http2.WindowUpdateFrame) error {
 // goAway handles GOAWAY: the origin still answers streams up to the last one that it names, and did not act on the others.
 func (s *session) goAway(f *http2.GoAwayFrame) {
 	s.away = true
-	s.heed(f.ErrCode)
+	s.calmDown(f.ErrCode)
 	for id, x := range s.streams {
 		if id > f.LastStreamID {
 			x.fail(s, awayError{f.ErrCode})
@@ -285,8 +285,8 @@ func (s *session) goAway(f *http2.GoAwayFrame) {
 	s.change.Broadcast()
 }
 
-// heed records that an origin asked for calm.
-func (s *session) heed(code http2.ErrCode) {
+// calmDown records that an origin asked for calm.
+func (s *session) calmDown(code http2.ErrCode) {
 	if code == http2.ErrCodeEnhanceYourCalm {
 		s.pace.silent.Store(true)
 	}

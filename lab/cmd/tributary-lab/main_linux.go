@@ -40,7 +40,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(), powerCommand(), schedulerCommand(),
+	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), clientsCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(), powerCommand(), schedulerCommand(),
 		replayCommand(), plotCommand(), cleanCommand())
 	return cmd
 }

@@ -25,15 +25,15 @@ func (c *countedConn) Received() (link.Counters, bool) {
 	return c.n, !c.unknown
 }
 
-// TestCrowd: background transfers learn of other traffic over a link, once for each change. Bytes that arrive for another
+// TestCrossTraffic: background transfers learn of other traffic over a link, once for each change. Bytes that arrive for another
 // background transfer, or while a connection joins, are not other traffic.
-func TestCrowd(t *testing.T) {
+func TestCrossTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the test holds it, except while it waits
 		mu.Lock()
 		var all link.Counters
 		counted := true
-		c := &crowd{
+		c := &crossTraffic{
 			conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1),
 			received: func(int8) (link.Counters, bool) {
 				mu.Lock()
@@ -47,7 +47,7 @@ func TestCrowd(t *testing.T) {
 		synctest.Wait() // or the first connection might be seen twice at once
 		looks := func(n int) {
 			mu.Unlock()
-			time.Sleep(time.Duration(n)*crowdEvery + time.Millisecond)
+			time.Sleep(time.Duration(n)*crossEvery + time.Millisecond)
 			synctest.Wait()
 			mu.Lock()
 		}
@@ -59,7 +59,7 @@ func TestCrowd(t *testing.T) {
 			mail := r.mailbox.take()
 			ok := len(mail) == len(want)
 			for i := range mail {
-				ok = ok && mail[i].Kind == transfer.Crowded && mail[i].Link == 3 && mail[i].N == want[i]
+				ok = ok && mail[i].Kind == transfer.CrossTraffic && mail[i].Link == 3 && mail[i].N == want[i]
 			}
 			if !ok {
 				t.Errorf("%s: %+v, want %v", what, mail, want)

@@ -25,10 +25,10 @@ const (
 	lastPause  = 16 * time.Second
 )
 
-// lift finds out whether the queue that a lane waits in is its own. Beside other traffic's download, or on a route that has
+// capProbe finds out whether the queue that a lane waits in is its own. Beside other traffic's download, or on a route that has
 // become longer than the lowest round trip, the in-flight cap would starve the lane. The zero value does not lift the cap.
-type lift struct {
-	phase   liftPhase
+type capProbe struct {
+	phase   capPhase
 	fresh   bool // the phase has changed: the current measurement belongs to the previous phase
 	limited bool // the cap held something back since began
 	most    int  // most bytes in flight since began
@@ -41,10 +41,10 @@ type lift struct {
 	until   time.Time // the phase does not change before then
 }
 
-type liftPhase uint8
+type capPhase uint8
 
 const (
-	capped liftPhase = iota
+	capped capPhase = iota
 	nudged
 	lifted
 	confirmed // more in flight brought more
@@ -52,7 +52,7 @@ const (
 )
 
 // gain returns the factor by which the cap is multiplied.
-func (c *lift) gain() float64 {
+func (c *capProbe) gain() float64 {
 	switch c.phase {
 	case nudged:
 		return nudgedGain
@@ -68,11 +68,11 @@ func (c *lift) gain() float64 {
 // queue.
 func (m *Mux) Shares(id uint32) bool {
 	l := m.lane(id)
-	return l != nil && l.lift.phase >= lifted
+	return l != nil && l.probe.phase >= lifted
 }
 
 // observe records the kernel's figures for the lane. own is the round trip if the lane fills the cap and there is no other traffic.
-func (c *lift) observe(now time.Time, p Path, own time.Duration) {
+func (c *capProbe) observe(now time.Time, p Path, own time.Duration) {
 	c.most = max(c.most, p.InFlight)
 	if c.began.IsZero() {
 		c.until = now.Add(firstPause)
@@ -99,7 +99,7 @@ func (c *lift) observe(now time.Time, p Path, own time.Duration) {
 }
 
 // compare uses the round trip to find out whether there is a queue of other traffic.
-func (c *lift) compare(now time.Time, p Path, own time.Duration) {
+func (c *capProbe) compare(now time.Time, p Path, own time.Duration) {
 	switch due := !now.Before(c.until); {
 	case c.phase == capped && (!c.limited || p.RTT <= own+own/8+modelSlack):
 		c.waits = 0
@@ -122,7 +122,7 @@ func (c *lift) compare(now time.Time, p Path, own time.Duration) {
 }
 
 // judge uses the rate to find out whether the queue belongs to other traffic.
-func (c *lift) judge(now time.Time, p Path, rate float64) {
+func (c *capProbe) judge(now time.Time, p Path, rate float64) {
 	queued := p.RTT > 3*p.MinRTT/2+queueSlack
 	due := !now.Before(c.until)
 	switch {
@@ -156,15 +156,15 @@ func (c *lift) judge(now time.Time, p Path, rate float64) {
 	}
 }
 
-func (c *lift) enter(p liftPhase) { c.phase, c.fresh, c.waits = p, true, 0 }
+func (c *capProbe) enter(p capPhase) { c.phase, c.fresh, c.waits = p, true, 0 }
 
 // rest lets the cap apply for a while.
-func (c *lift) rest(now time.Time) {
+func (c *capProbe) rest(now time.Time) {
 	c.enter(capped)
 	c.pause = min(max(2*c.pause, firstPause), lastPause)
 	c.until = now.Add(c.pause)
 }
 
-func (c *lift) measure(now time.Time, p Path) {
+func (c *capProbe) measure(now time.Time, p Path) {
 	c.began, c.passed, c.limited, c.most = now, p.Progress, false, p.InFlight
 }

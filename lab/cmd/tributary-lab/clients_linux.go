@@ -24,7 +24,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-type crowdOptions struct {
+type clientsOptions struct {
 	clients int
 	rate    string
 	size    string
@@ -34,27 +34,27 @@ type crowdOptions struct {
 	json    bool
 }
 
-func crowdCommand() *cobra.Command {
-	var o crowdOptions
+func clientsCommand() *cobra.Command {
+	var o clientsOptions
 	cmd := &cobra.Command{
-		Use:   "crowd [SCENARIO]",
+		Use:   "clients [SCENARIO]",
 		Short: "Download with many slow clients and one fast one, and report speed and memory",
 		Long: `Starts tributary and the given number of slow clients, which all download the same object at a bounded rate with a small
 receive buffer. After a while, plain downloads over all links measure the rate that the slow clients leave over (the bundling limit).
 Then a fast client downloads through tributary. Prints the fast client's share of that limit, the highest memory of the process
 (resident, in bytes; the budget is read from the metrics), whether every client got the right bytes, and which descriptors and
 goroutines were left at the end.`,
-		Example: `  tributary-lab crowd
-  tributary-lab crowd --clients 20 --size 5MB --json`,
+		Example: `  tributary-lab clients
+  tributary-lab clients --clients 20 --size 5MB --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(append(args, "crowd")[0])
+			sc, err := load(append(args, "clients")[0])
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 			defer cancel()
-			r, err := crowd(ctx, sc, o)
+			r, err := manyClients(ctx, sc, o)
 			if o.json {
 				return errors.Join(err, printJSON(cmd.OutOrStdout(), r))
 			}
@@ -73,8 +73,8 @@ goroutines were left at the end.`,
 	return cmd
 }
 
-// crowdResult is the result of a crowd. Rates are bytes per second.
-type crowdResult struct {
+// clientsResult is the result of a run. Rates are bytes per second.
+type clientsResult struct {
 	Clients   int     `json:"clients"`
 	Wrong     int     `json:"wrong"`            // downloads that failed or delivered wrong bytes
 	Capacity  float64 `json:"capacity"`         // of all links, measured by plain downloads beforehand
@@ -92,7 +92,7 @@ type crowdResult struct {
 	FirstFail string  `json:"first_error,omitempty"`
 }
 
-func (r crowdResult) print(w io.Writer) {
+func (r clientsResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%d slow clients in %.0f s, %d downloads wrong %s\n", r.Clients, r.Took, r.Wrong, r.FirstFail)
 	fmt.Fprintf(w, "fast client: %.2f MB/s of the %.2f MB/s that plain downloads got beside the slow ones = %.1f %%\n",
 		r.FastRate/1e6, r.Left/1e6, 100*r.Share)
@@ -105,8 +105,8 @@ func (r crowdResult) print(w io.Writer) {
 
 func mebi(n int64) float64 { return float64(n) / (1 << 20) }
 
-// crowd runs a crowd and returns its result.
-func crowd(ctx context.Context, sc netlab.Scenario, o crowdOptions) (r crowdResult, err error) {
+// manyClients runs the clients and returns its result.
+func manyClients(ctx context.Context, sc netlab.Scenario, o clientsOptions) (r clientsResult, err error) {
 	size, err := benchSize(sc, o.size)
 	if err != nil {
 		return r, err
@@ -196,7 +196,7 @@ func crowd(ctx context.Context, sc netlab.Scenario, o crowdOptions) (r crowdResu
 }
 
 // watch notes the memory of the process until ctx ends.
-func (r *crowdResult) watch(ctx context.Context, t *netlab.Tributary) {
+func (r *clientsResult) watch(ctx context.Context, t *netlab.Tributary) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -10,13 +10,13 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// crowdEvery is how often the counters of links that background transfers use are read: a page's first packets arrive within a
+// crossEvery is how often the counters of links that background transfers use are read: a page's first packets arrive within a
 // round trip.
-const crowdEvery = 10 * time.Millisecond
+const crossEvery = 10 * time.Millisecond
 
-// crowd reports to background transfers the other traffic on their links. One goroutine (serve) reads the counters of the
+// crossTraffic reports to background transfers the other traffic on their links. One goroutine (serve) reads the counters of the
 // interfaces and of the connections of all background transfers, which do not count as other traffic for each other.
-type crowd struct {
+type crossTraffic struct {
 	received func(link int8) (link.Counters, bool)
 
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type crowd struct {
 }
 
 // join adds an open connection of a background transfer.
-func (c *crowd) join(l *connLoop) {
+func (c *crossTraffic) join(l *connLoop) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conns[l] = true
@@ -36,14 +36,14 @@ func (c *crowd) join(l *connLoop) {
 }
 
 // leave removes a connection, if it had joined.
-func (c *crowd) leave(l *connLoop) {
+func (c *crossTraffic) leave(l *connLoop) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.conns, l)
 }
 
-// crowdLink is the state of a link in serve.
-type crowdLink struct {
+// crossLink is the state of a link in serve.
+type crossLink struct {
 	all    estimate.Counters
 	conns  map[*connLoop]estimate.Counters
 	others estimate.Others
@@ -51,15 +51,15 @@ type crowdLink struct {
 }
 
 // serve reads the counters of background transfers' links until ctx ends.
-func (c *crowd) serve(ctx context.Context) {
+func (c *crossTraffic) serve(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	links := map[int8]*crowdLink{}
+	links := map[int8]*crossLink{}
 	for {
 		wait := time.Hour
 		if conns := c.present(); len(conns) > 0 {
 			c.look(time.Now(), links, conns)
-			wait = crowdEvery
+			wait = crossEvery
 		} else {
 			clear(links)
 		}
@@ -74,7 +74,7 @@ func (c *crowd) serve(ctx context.Context) {
 }
 
 // present returns the connections by link.
-func (c *crowd) present() map[int8][]*connLoop {
+func (c *crossTraffic) present() map[int8][]*connLoop {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	by := map[int8][]*connLoop{}
@@ -85,7 +85,7 @@ func (c *crowd) present() map[int8][]*connLoop {
 }
 
 // look reads all counters and reports changes to the transfers. It reports nothing about a link without counters.
-func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*connLoop) {
+func (c *crossTraffic) look(now time.Time, links map[int8]*crossLink, by map[int8][]*connLoop) {
 	for i := range links {
 		if by[i] == nil {
 			delete(links, i)
@@ -99,7 +99,7 @@ func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*co
 		}
 		l := links[i]
 		if l == nil {
-			l = &crowdLink{told: map[*run]int64{}}
+			l = &crossLink{told: map[*run]int64{}}
 			links[i] = l
 		}
 		l.look(now, estimate.Counters(all), conns)
@@ -107,7 +107,7 @@ func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*co
 		told := map[*run]int64{}
 		for _, conn := range conns {
 			if before, ok := l.told[conn.r]; n != before && (ok || n >= 0) {
-				conn.r.mailbox.post(transfer.Event{Kind: transfer.Crowded, Link: i, N: n})
+				conn.r.mailbox.post(transfer.Event{Kind: transfer.CrossTraffic, Link: i, N: n})
 			}
 			told[conn.r], l.told[conn.r] = n, n
 		}
@@ -117,7 +117,7 @@ func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*co
 
 // look handles the counters of a link and its connections. Bytes that arrived while a connection was made or closed are not counted
 // as other traffic.
-func (l *crowdLink) look(now time.Time, all estimate.Counters, conns []*connLoop) {
+func (l *crossLink) look(now time.Time, all estimate.Counters, conns []*connLoop) {
 	sums := make(map[*connLoop]estimate.Counters, len(conns))
 	var known estimate.Counters
 	same := len(conns) == len(l.conns)

@@ -19,10 +19,10 @@ const (
 	owing = 2 * time.Second
 )
 
-// vigil detects that the other end of a connection has fallen silent. That is certain only while the other end owes an
+// deadPeer detects that the other end of a connection has fallen silent. That is certain only while the other end owes an
 // acknowledgment. If it stops sending, it may have nothing to send, so a keep-alive makes it owe one. A keep-alive costs less than
-// a new connection, and no one else sees it. vigil is pure: now is an argument.
-type vigil struct {
+// a new connection, and no one else sees it. deadPeer is pure: now is an argument.
+type deadPeer struct {
 	seen  time.Time // the last look
 	total int64     // bytes carried by then
 	ran   bool      // it was running when it last carried something
@@ -38,7 +38,7 @@ type findings struct {
 }
 
 // look records the state of the connection and returns what to do.
-func (v *vigil) look(now time.Time, is link.Vitals) (f findings) {
+func (v *deadPeer) look(now time.Time, is link.Vitals) (f findings) {
 	heard := now.Add(-is.Heard)
 	switch {
 	case !is.Owed:

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// TestVigil simulates the lives of connections in steps of half a second.
-func TestVigil(t *testing.T) {
+// TestDeadPeer simulates the lives of connections in steps of half a second.
+func TestDeadPeer(t *testing.T) {
 	const step = 500 * time.Millisecond
 	const kb = 1 << 10
 	// far is the other end of a connection and the path to it.
@@ -38,7 +38,7 @@ func TestVigil(t *testing.T) {
 		},
 	} {
 		t.Run("R145 "+c.name, func(t *testing.T) {
-			var v vigil
+			var v deadPeer
 			start := time.Unix(0, 0)
 			asks, asked, first, last := 0, false, time.Duration(0), time.Duration(0)
 			for at := time.Duration(0); at < 2*time.Minute; at += step {

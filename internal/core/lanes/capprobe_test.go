@@ -9,7 +9,7 @@ import (
 // returns to the cap when it is alone again.
 func TestLiftModel(t *testing.T) {
 	const least, own = 30 * time.Millisecond, 55 * time.Millisecond
-	var c lift
+	var c capProbe
 	now := start
 	wait := func(d, rtt time.Duration) (lifted time.Duration) {
 		for end := now.Add(d); now.Before(end); now = now.Add(time.Millisecond) {
