@@ -79,7 +79,7 @@ func (a *audit) running(f func(k *ask, owes segment.Range)) {
 // asked checks a request before it is made. A byte that another attempt still fetches may be requested a second time if its link is
 // silent, or to move it to another link, but never a third time.
 func (a *audit) asked(do transfer.Action, want segment.Range) {
-	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown || do.Rule == schedule.Reserve {
+	if a.w.spec.Restart || a.w.m.Progress().Size == transfer.Unknown || do.Rule == schedule.Reserve {
 		return // restart continuation requests again by design; the first request may be sent over every link
 	}
 	a.fits(do)
@@ -190,7 +190,7 @@ func (a *audit) delivered(head, n int64) {
 // event checks the links after an event.
 func (a *audit) event() {
 	w := a.w
-	if w.spec.Scheduler == "single" || w.state().Size == transfer.Unknown || w.spec.Restart || w.spec.Background {
+	if w.spec.Scheduler == "single" || w.m.Progress().Size == transfer.Unknown || w.spec.Restart || w.spec.Background {
 		return
 	}
 	busy := make([]bool, len(w.links))
@@ -220,9 +220,9 @@ func (a *audit) event() {
 // full returns the room in bytes at which a window counts as full: the window of a slow client is filled in one go.
 func (a *audit) full() int64 {
 	if a.w.spec.Client > 0 {
-		return a.w.state().Window / 2
+		return a.w.m.Progress().Window / 2
 	}
-	return a.w.state().Window/4 - 1
+	return a.w.m.Progress().Window/4 - 1
 }
 
 // room returns the part of the window that starts at the first byte that no link fetches; it is empty if every byte is fetched.
@@ -237,7 +237,7 @@ func (a *audit) room() segment.Range {
 	if g.Empty() {
 		return segment.Range{Start: w.spec.Size, End: w.spec.Size}
 	}
-	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.offset+w.state().Window))}
+	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.offset+w.m.Progress().Window))}
 }
 
 // ended checks the whole run.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -94,7 +93,7 @@ func (p played) share(level int) float64 {
 
 func (d *davvi) after(wait time.Duration, do func()) {
 	d.seq++
-	heap.Push(&d.events, item{d.now + wait, d.seq, do})
+	d.events.push(item{d.now + wait, d.seq, do})
 }
 
 // stream plays the clip over links.
@@ -105,7 +104,7 @@ func (d *davvi) stream(links []Link) played {
 	}
 	d.fill()
 	for len(d.events) > 0 {
-		e := heap.Pop(&d.events).(item)
+		e := d.events.pop()
 		d.now = e.at
 		e.do()
 	}

@@ -374,7 +374,7 @@ func (w *world) readOn(k *ask) {
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k || k.done {
 		return
 	}
-	if w.state().Size == transfer.Unknown && slices.Contains(w.ahead, k) {
+	if w.m.Progress().Size == transfer.Unknown && slices.Contains(w.ahead, k) {
 		return
 	}
 	if k.refused || k.busy {

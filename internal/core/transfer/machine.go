@@ -225,8 +225,8 @@ func (m *Machine) deliverable() int64 {
 	return ready
 }
 
-// State describes the transfer.
-func (m *Machine) State(now time.Time) State {
+// Progress describes the transfer without its links.
+func (m *Machine) Progress() State {
 	s := State{
 		Size: Unknown, Offset: m.led.Offset(), Ready: m.deliverable() - m.led.Offset(), Held: m.led.Held(), Window: m.led.Window(),
 		Received: m.total, Waste: m.waste, Stood: m.stood,
@@ -234,6 +234,12 @@ func (m *Machine) State(now time.Time) State {
 	if m.known {
 		s.Size = m.led.End()
 	}
+	return s
+}
+
+// State describes the transfer.
+func (m *Machine) State(now time.Time) State {
+	s := m.Progress()
 	m.info = m.info[:0]
 	for i := range m.links {
 		l := &m.links[i]
