@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 func TestCompletion(t *testing.T) {
@@ -36,8 +37,8 @@ func TestCompletion(t *testing.T) {
 			var b bytes.Buffer
 			a := &app{
 				rawStdout: &b, rawStderr: io.Discard, getenv: func(name string) string { return map[string]string{"PATH": dir}[name] },
-				candidates: func(config.Config) ([]link.Candidate, *link.Resolver, error) {
-					return []link.Candidate{{Link: link.Link{Name: "wlan0"}, Reason: "up"}, {Link: link.Link{Name: "eth0"}, Reason: "up"}, {Link: link.Link{Name: "lo", Kind: link.KindLoopback}}}, nil, nil
+				candidates: func(config.Config) ([]discover.Candidate, *link.Resolver, error) {
+					return []discover.Candidate{{Link: link.Link{Name: "wlan0"}, Reason: "up"}, {Link: link.Link{Name: "eth0"}, Reason: "up"}, {Link: link.Link{Name: "lo", Kind: link.KindLoopback}}}, nil, nil
 				},
 			}
 			a.run(t.Context(), append([]string{"__complete"}, words...))

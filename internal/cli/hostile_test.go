@@ -31,6 +31,7 @@ import (
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/front/get"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -63,7 +64,7 @@ func over(t *testing.T, server string) func(
 		cfg := config.Default()
 		cfg.Threshold, cfg.WaitForLink = 128<<10, 5*time.Second
 		wifi := link.Link{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
-		tr, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: link.NewStatic(link.DialFunc(dial).Over(wifi)...), Roots: roots})
+		tr, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: discover.NewStatic(link.DialFunc(dial).Over(wifi)...), Roots: roots})
 		if err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func TestHostileProcess(t *testing.T) {
 	var out, derrs bytes.Buffer
 	a := &app{
 		version: "v9", rawStdout: &out, rawStderr: &derrs, getenv: func(string) string { return "" },
-		candidates: func(config.Config) ([]link.Candidate, *link.Resolver, error) { return nil, &link.Resolver{}, nil },
+		candidates: func(config.Config) ([]discover.Candidate, *link.Resolver, error) { return nil, &link.Resolver{}, nil },
 	}
 	file := filepath.Join(t.TempDir(), "c.toml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, "listen = %q\nadmin = \"\"\n", l.Addr()), 0o600); err != nil {

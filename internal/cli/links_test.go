@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/doctor"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // look runs the command line on a machine with a Wi-Fi link, a disconnected cable and a VPN.
@@ -20,13 +21,13 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 	var out, errs bytes.Buffer
 	a := &app{
 		version: "v9", rawStdout: &out, rawStderr: &errs, serve: noServe, proxy: noProxy, getenv: func(string) string { return "" },
-		candidates: func(c config.Config) ([]link.Candidate, *link.Resolver, error) {
+		candidates: func(c config.Config) ([]discover.Candidate, *link.Resolver, error) {
 			cfg = c
 			if c.Allows("broken") && len(c.Links) > 0 {
 				return nil, nil, errors.New("no netlink here")
 			}
 			gateway := netip.MustParseAddr("192.168.1.1")
-			return []link.Candidate{
+			return []discover.Candidate{
 				{
 					Use: true, State: "up", Reason: "up, with an address and a default route", Gateways: []netip.Addr{gateway},
 					Link: link.Link{

@@ -19,6 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/front/get"
 	"github.com/tributary-http/tributary/internal/host/trust"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // app is one run of the command line.
@@ -40,7 +41,7 @@ type app struct {
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error
 	// candidates lists the interfaces and whether serve would use each.
-	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
+	candidates func(config.Config) ([]discover.Candidate, *link.Resolver, error)
 	// terminal reports whether stderr is a terminal, so that bars can be drawn.
 	terminal bool
 	// outTerminal reports whether stdout is a terminal.

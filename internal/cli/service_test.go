@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // TestService: beside the packaged service, root's commands speak of its file, and all commands name the file that they read.
@@ -31,7 +32,7 @@ func TestService(t *testing.T) {
 		a := &app{
 			version: "v9", rawStdout: &stdout, rawStderr: &stderr, uid: uid, service: s,
 			getenv: func(name string) string { return map[string]string{"HOME": filepath.Join(dir, "home")}[name] },
-			candidates: func(config.Config) ([]link.Candidate, *link.Resolver, error) {
+			candidates: func(config.Config) ([]discover.Candidate, *link.Resolver, error) {
 				return nil, nil, nil
 			},
 		}

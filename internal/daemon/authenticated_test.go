@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -87,7 +88,7 @@ func proxied(t *testing.T, addr string) *url.URL {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
 	_, u, stop, err := start(t.Context(), settings(), slog.New(slog.DiscardHandler),
-		transport.Config{Source: link.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...)})
+		transport.Config{Source: discover.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -60,7 +61,7 @@ func BenchmarkTunnel(b *testing.B) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", origin)
 	}
 	_, u, stop, err := start(context.Background(), settings(), slog.New(slog.DiscardHandler), transport.Config{
-		Source: link.WithPaths(link.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path),
+		Source: discover.WithPaths(discover.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path),
 	})
 	if err != nil {
 		b.Fatal(err)

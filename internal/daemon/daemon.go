@@ -31,6 +31,7 @@ import (
 	"github.com/tributary-http/tributary/internal/host/statefile"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/relay"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -103,7 +104,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d := newDaemon(cfg, log)
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
-		Source: &link.Netlink{Options: transport.LinkOptions(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
+		Source: &discover.Netlink{Options: transport.LinkOptions(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
 		History: transport.HistoryFile(cfg), RelayState: RelayFile(), Scheduler: scheduler,
 	})
 	if err != nil {

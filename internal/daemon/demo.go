@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -16,11 +17,11 @@ import (
 func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...))
+	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), discover.NewStatic(links...))
 }
 
 // StartWith is like Start, but takes a configuration, a log, and links that may change.
-func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source) (string, func(), error) {
+func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links discover.Source) (string, func(), error) {
 	_, url, stop, err := start(ctx, cfg, log, transport.Config{Source: links})
 	return url, stop, err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/byterange"
 	download "github.com/tributary-http/tributary/internal/front/get"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -91,7 +92,7 @@ func (w *twin) newFront(names []string) *doorway {
 		return (&net.Dialer{}).DialContext(ctx, network, w.lead(slices.Index(names, l.Name), addr))
 	}
 	f := &doorway{}
-	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named(names...)...)...)
+	cfg, log, source := settings(), slog.New(slog.DiscardHandler), discover.NewStatic(link.DialFunc(dial).Over(named(names...)...)...)
 	_, proxy, stopProxy, err := start(context.Background(), cfg, log, transport.Config{Source: source, Roots: w.secure.Roots})
 	if err != nil {
 		w.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/front/gateway"
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -57,7 +58,7 @@ func (w *twin) openDoors(n int, hosts []string) *doors {
 		return (&net.Dialer{}).DialContext(ctx, network, w.lead(slices.Index(names, l.Name), addr))
 	}
 	p, err := newPrivate(settings(), log, PrivateOptions{Users: []uint32{uint32(os.Getuid())}, Intercept: opener}, transport.Config{
-		Source: link.NewStatic(link.DialFunc(dial).Over(named(names...)...)...), Roots: w.secure.Roots,
+		Source: discover.NewStatic(link.DialFunc(dial).Over(named(names...)...)...), Roots: w.secure.Roots,
 	})
 	if err != nil {
 		w.t.Fatal(err)

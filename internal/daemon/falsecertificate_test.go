@@ -14,6 +14,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -46,7 +47,7 @@ func TestR229PrivateFalseCertificate(t *testing.T) {
 			}
 			p, err := newPrivate(settings(), log, PrivateOptions{
 				Users: []uint32{uint32(os.Getuid())}, Intercept: opener, Carried: func(string, int64) {},
-			}, transport.Config{Source: link.WithPaths(link.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path), Roots: good.Roots})
+			}, transport.Config{Source: discover.WithPaths(discover.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path), Roots: good.Roots})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -32,7 +33,7 @@ func (unbound) Control(link.Link) func(string, string, syscall.RawConn) error {
 func startGuarded(t *testing.T, cfg config.Config, links ...link.Link) (*Daemon, *url.URL) {
 	t.Helper()
 	d := newDaemon(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err := d.build("test", transport.Config{Source: link.NewStatic(links...), Binder: unbound{}}); err != nil {
+	if err := d.build("test", transport.Config{Source: discover.NewStatic(links...), Binder: unbound{}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

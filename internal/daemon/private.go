@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/front/proxy"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
@@ -49,7 +50,7 @@ type Private struct {
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
-		Source: &link.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
+		Source: &discover.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
 		Roots: o.Roots,
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/front/intercept"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -53,7 +54,7 @@ func TestPrivate(t *testing.T) {
 				defer mu.Unlock()
 				carried[link] += n
 			},
-		}, transport.Config{Source: link.WithPaths(link.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path), Roots: secure.Roots})
+		}, transport.Config{Source: discover.WithPaths(discover.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path), Roots: secure.Roots})
 		if err != nil {
 			t.Fatal(err)
 		}

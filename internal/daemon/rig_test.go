@@ -21,6 +21,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -40,7 +41,7 @@ type rig struct {
 	server *origintest.Server
 	wifi   *path
 	lte    *path
-	source *link.Static
+	source *discover.Static
 	d      *Daemon
 	url    *url.URL
 	stop   func()
@@ -102,7 +103,7 @@ func newRigRemembering(t testing.TB, s *origintest.Server, cfg config.Config, hi
 
 func makeRig(t testing.TB, s *origintest.Server, secure *origintest.Secure, cfg config.Config, history string, names ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, server: s, source: link.NewStatic(named(names...)...)}
+	r := &rig{t: t, server: s, source: discover.NewStatic(named(names...)...)}
 	r.wifi = &path{name: "wifi", addr: s.Addr(0), conns: map[*gated]bool{}}
 	r.lte = &path{name: "lte", addr: s.Addr(1), conns: map[*gated]bool{}}
 	var roots *x509.CertPool
@@ -121,7 +122,7 @@ func makeRig(t testing.TB, s *origintest.Server, secure *origintest.Secure, cfg 
 	}
 	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d, u, stop, err := start(context.Background(), cfg, log, transport.Config{
-		Source: link.WithPaths(r.source, link.DialFunc(dial).Path), Roots: roots, History: history,
+		Source: discover.WithPaths(r.source, link.DialFunc(dial).Path), Roots: roots, History: history,
 	})
 	if err != nil {
 		t.Fatalf("start the proxy: %v", err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // Options select what to check.
@@ -30,7 +31,7 @@ type Options struct {
 	ConfigErr  error
 	Getenv     func(string) string
 	Online     bool // ask a DNS server over each link to resolve a name
-	Candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
+	Candidates func(config.Config) ([]discover.Candidate, *link.Resolver, error)
 }
 
 // lookTime limits each look at something that may not answer.
@@ -87,12 +88,12 @@ func Collect(ctx context.Context, o Options) *Facts {
 // list finds the interfaces.
 func (f *Facts) list(o Options) (*link.Resolver, error) {
 	type found struct {
-		all      []link.Candidate
+		all      []discover.Candidate
 		resolver *link.Resolver
 		system   []int
 	}
 	got, err := within(lookTime, func() (g found, err error) {
-		g.system, _ = link.Outbound(netip.Addr{}) // an error means that there is no way out
+		g.system, _ = discover.Outbound(netip.Addr{}) // an error means that there is no way out
 		g.all, g.resolver, err = o.Candidates(o.Config)
 		return g, err
 	})
@@ -190,9 +191,9 @@ func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
 		l.RPFilter = -1
 	}
 	_, l.BindError = within(lookTime, func() (struct{}, error) { return struct{}{}, bound(ctx, l.Link) })
-	_, l.RouteError = within(lookTime, func() (struct{}, error) { return struct{}{}, link.Routed(l.Link) })
+	_, l.RouteError = within(lookTime, func() (struct{}, error) { return struct{}{}, discover.Routed(l.Link) })
 	if four, ok := l.Link.Addr(false); ok {
-		way, _ := within(lookTime, func() ([]int, error) { return link.Outbound(four) })
+		way, _ := within(lookTime, func() ([]int, error) { return discover.Outbound(four) })
 		l.Reverse = slices.Contains(way, l.Link.Index)
 	}
 	if l.Servers, l.DNSError = r.Servers(l.Link); !online {
@@ -219,7 +220,7 @@ func ask(ctx context.Context, r *link.Resolver, l link.Link) (time.Duration, err
 }
 
 // routerThatAnswers returns the gateway of a link that is also a DNS server, as home routers are.
-func routerThatAnswers(ctx context.Context, c link.Candidate) netip.Addr {
+func routerThatAnswers(ctx context.Context, c discover.Candidate) netip.Addr {
 	for _, g := range c.Gateways {
 		if g.IsLinkLocalUnicast() {
 			continue // the configuration does not support zones

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // Facts are the known facts about the machine and the configuration. Zero values mean unknown.
@@ -20,7 +21,7 @@ type Facts struct {
 
 	Links      []Link
 	LinksError error
-	System     link.Candidate // link that the system itself sends over; Name "" = it has no default route
+	System     discover.Candidate // link that the system itself sends over; Name "" = it has no default route
 
 	Ports []Port
 
@@ -35,7 +36,7 @@ type Facts struct {
 
 // Link holds the known facts about an interface that is used.
 type Link struct {
-	link.Candidate
+	discover.Candidate
 	Upstream   error // error of connecting to its upstream proxy, if it has one
 	BindError  error // error of a socket bound to it
 	RouteError error // error of finding a route for a socket bound to it

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -20,7 +21,7 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 func healthy() *Facts {
 	up := func(name, kind, address, gateway string, metric int) Link {
 		return Link{
-			Candidate: link.Candidate{
+			Candidate: discover.Candidate{
 				Use: true, State: "up", Gateways: []netip.Addr{addr(gateway)},
 				Link: link.Link{
 					Name: name, Kind: kind, Metric: metric, Addrs: []netip.Addr{addr(address), addr("2001:db8::" + gateway[len(gateway)-1:])},
@@ -50,7 +51,7 @@ func healthy() *Facts {
 // through is a link through an upstream proxy; connecting to the proxy had this outcome.
 func through(err error) Link {
 	return Link{
-		Candidate: link.Candidate{Use: true, Link: link.Link{Name: "office", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080"}}, Upstream: err,
+		Candidate: discover.Candidate{Use: true, Link: link.Link{Name: "office", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080"}}, Upstream: err,
 	}
 }
 
@@ -80,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		{"an unknown kernel", func(f *Facts) { f.Kernel = [2]int{} }, "kernel", Skipped, "", ""},
 
 		{"no link", func(f *Facts) { f.Links = nil }, "links", Fail, "no interface", "--link wlan0"},
-		{"no link, no route", func(f *Facts) { f.Links, f.System = nil, link.Candidate{} }, "links", Fail, "no interface", "tributary links"},
+		{"no link, no route", func(f *Facts) { f.Links, f.System = nil, discover.Candidate{} }, "links", Fail, "no interface", "tributary links"},
 		{"one link", func(f *Facts) { f.Links = f.Links[:1] }, "links", Warn, "only wlan0", "connect"},
 		{"one link in use", func(f *Facts) { f.Links[1].Use = false }, "links", Warn, "only wlan0", "connect"},
 		{"an upstream proxy", func(f *Facts) { f.Links[1] = through(nil) }, "upstream office", OK, "socks5://127.0.0.1:1080 accepts", ""},
@@ -157,7 +158,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"a VPN", func(f *Facts) {
-				f.System = link.Candidate{Link: link.Link{Name: "wg0", Kind: link.KindTunnel}}
+				f.System = discover.Candidate{Link: link.Link{Name: "wg0", Kind: link.KindTunnel}}
 			}, "vpn", Warn, "wg0", "--vpn follow",
 		},
 

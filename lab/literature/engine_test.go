@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	links "github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 	"github.com/tributary-http/tributary/lab/literature"
@@ -31,7 +32,7 @@ func TestEngine(t *testing.T) {
 			c.Threshold = 64 << 10
 			tr, err := transport.New(transport.Config{
 				Settings: c, Log: slog.New(slog.DiscardHandler),
-				Source:    links.NewStatic(dial.Over(links.Link{Name: "wifi"}, links.Link{Name: "lte", Metric: 1})...),
+				Source:    discover.NewStatic(dial.Over(links.Link{Name: "wifi"}, links.Link{Name: "lte", Metric: 1})...),
 				Scheduler: scheduler,
 			})
 			if err != nil {

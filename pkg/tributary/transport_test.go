@@ -27,6 +27,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -52,7 +53,7 @@ func dialing(t *testing.T, roots *x509.CertPool, dial link.DialFunc) *Transport 
 		links = append(links, link.Link{Name: name, Metric: i, Addrs: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}})
 	}
 	inner, err := transport.New(transport.Config{
-		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(dial.Over(links...)...), Roots: roots,
+		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(dial.Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -35,7 +36,7 @@ func over(t *testing.T, s *origintest.Server, hosts ...string) (addr string, tr 
 		return (&net.Dialer{}).DialContext(ctx, network, secure.Addr(l.Metric/100-1))
 	}
 	tr, err := transport.New(transport.Config{
-		Settings: cfg, Log: slog.New(slog.DiscardHandler), Roots: secure.Roots, Source: link.NewStatic(link.DialFunc(dial).Over(links...)...),
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Roots: secure.Roots, Source: discover.NewStatic(link.DialFunc(dial).Over(links...)...),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +249,7 @@ func TestDNSRebinding(t *testing.T) {
 	wifi := link.Link{Name: "wifi", Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("2001:db8::2")}}
 	for _, a := range []string{"127.0.0.1", "192.168.1.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "::ffff:127.0.0.1", "0.0.0.0"} {
 		tr, err := transport.New(transport.Config{
-			Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(wifi), Binder: unbound{},
+			Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(wifi), Binder: unbound{},
 			Names: func(context.Context, link.Link, string) ([]netip.Addr, error) {
 				return []netip.Addr{netip.MustParseAddr(a)}, nil
 			},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -63,7 +64,7 @@ func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
 	cfg := config.Default()
 	cfg.Threshold, cfg.WaitForLink = threshold, 5*time.Second
 	tr, err := transport.New(transport.Config{
-		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)

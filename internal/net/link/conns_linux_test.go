@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +31,7 @@ func pair(t *testing.T, l net.Listener) (near, far *net.TCPConn) {
 }
 
 func TestConns(t *testing.T) {
-	if underQEMU {
+	if UnderQEMU {
 		t.Skip("qemu-user has no TCP_INFO")
 	}
 	l, err := net.Listen("tcp", anyPort)
@@ -120,7 +122,7 @@ func TestNear(t *testing.T) {
 
 // TestPress: the other end of an idle connection answers the kernel, and is left alone afterwards.
 func TestPress(t *testing.T) {
-	if underQEMU {
+	if UnderQEMU {
 		t.Skip("qemu-user has no TCP_INFO")
 	}
 	l, err := net.Listen("tcp", anyPort)

@@ -4,20 +4,22 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
 )
 
 // TestReceived: the counters of an interface and of a connection grow with what is received, in the namespace of the process.
 func TestReceived(t *testing.T) {
-	if underQEMU {
+	if UnderQEMU {
 		t.Skip("qemu-user has neither RTM_GETSTATS nor TCP_INFO")
 	}
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
 	lo, err := net.InterfaceByName("lo")
-	must(t, err)
+	Must(t, err)
 	l, err := net.Listen("tcp", anyPort)
-	must(t, err)
+	Must(t, err)
 	defer l.Close()
 	near, far := pair(t, l)
 	link := Link{Name: "lo", Index: lo.Index}
@@ -29,7 +31,7 @@ func TestReceived(t *testing.T) {
 	const size = 300_000
 	go far.Write(make([]byte, size))
 	_, err = io.CopyN(io.Discard, near, size)
-	must(t, err)
+	Must(t, err)
 	after, _ := link.Received()
 	if n := (Counters{after.Packets - all.Packets, after.Bytes - all.Bytes}); n.Packets < 2 || n.Bytes < size || n.Bytes > 2*size {
 		t.Errorf("the interface has received %+v", n)

@@ -14,44 +14,14 @@ import (
 	"syscall"
 	"testing"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/core/health"
 )
-
-const (
-	origin4 = "203.0.113.10"
-	origin6 = "2001:db8:f::10"
-)
-
-// twoLinks joins this namespace to a far one by two links; the system prefers a0. Each end has a default route.
-func twoLinks(t *testing.T) *far {
-	t.Helper()
-	f := newFar(t)
-	noIPv6(t, f)
-	f.join(t, "a", "10.1.0.1/24", "10.1.0.2/24")
-	f.join(t, "b", "10.2.0.1/24", "10.2.0.2/24")
-	f.do(func() { addAddr(t, "lo", origin4+"/32") })
-	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "10.1.0.2", 100, 0)))
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 200, 0)))
-	return f
-}
-
-// farDNS answers every A question in the far namespace with the origin, over TCP only.
-func farDNS(t *testing.T, f *far, at string) (s *dnsServer) {
-	t.Helper()
-	f.do(func() {
-		s = serveDNS(t, at, func(a asked) said {
-			if !a.TCP {
-				return said{Truncated: true}
-			}
-			return said{Addrs: ips(origin4, origin6)}
-		})
-	})
-	return s
-}
 
 // greeted dials over l and returns the source address that the origin saw.
 func greeted(t *testing.T, l Link, addr string) string {
@@ -67,80 +37,80 @@ func greeted(t *testing.T, l Link, addr string) string {
 		t.Fatalf("connection is a %T", c)
 	}
 	raw, err := tcp.SyscallConn()
-	must(t, err)
+	Must(t, err)
 	var device string
 	var timeout int
-	must(t, raw.Control(func(fd uintptr) {
+	Must(t, raw.Control(func(fd uintptr) {
 		device, _ = unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
 		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	}))
-	if underQEMU {
+	if UnderQEMU {
 		device = l.Name // qemu-user does not read this option; the far end shows which link it was
 	}
 	if device != l.Name || timeout != int(health.GoneAfter.Milliseconds()) {
 		t.Errorf("bound to %q, user timeout %d ms", device, timeout)
 	}
 	b, err := io.ReadAll(c)
-	must(t, err)
+	Must(t, err)
 	return string(b)
 }
 
 func TestDeviceChoosesTheLink(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	f := twoLinks(t)
-	f.greeter(t, origin4+":80")
-	dns := farDNS(t, f, origin4+":53")
+	f := TwoLinks(t)
+	f.Greeter(t, Origin4+":80")
+	dns := FarDNS(t, f, Origin4+":53")
 	ls := current(t, dns, "a0", "b0")
 
 	t.Run("R149 R198 R199 over b alone, DNS included", func(t *testing.T) {
 		if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
 			t.Errorf("came from %s", got)
 		}
-		if n := sent(t, "a0"); n != 0 {
+		if n := Sent(t, "a0"); n != 0 {
 			t.Errorf("%d packets over a", n)
 		}
 		// A packet or two may be lost while the veth pair wakes up, so the question may have been repeated.
 		for _, tcp := range []bool{false, true} {
-			if !slices.Contains(dns.asks(), asked{"o.test.", dnsmessage.TypeA, tcp, true}) {
-				t.Errorf("asked %v, want the question over UDP and again over TCP", dns.asks())
+			if !slices.Contains(dns.Asks(), Asked{Name: "o.test.", Type: dnsmessage.TypeA, TCP: tcp, EDNS: true}) {
+				t.Errorf("asked %v, want the question over UDP and again over TCP", dns.Asks())
 			}
 		}
 	})
 	t.Run("over a alone", func(t *testing.T) {
-		before := settled(t, "b0")
+		before := Settled(t, "b0")
 		if got := greeted(t, ls[0], "o.test:80"); got != "10.1.0.1" {
 			t.Errorf("came from %s", got)
 		}
-		if n := sent(t, "b0"); n != before {
+		if n := Sent(t, "b0"); n != before {
 			t.Errorf("%d packets over b", n-before)
 		}
 	})
 	t.Run("R121 ten times each", func(t *testing.T) {
 		for range 10 {
 			for i, want := range []string{"10.1.0.1", "10.2.0.1"} {
-				if got := greeted(t, ls[i], origin4+":80"); got != want {
+				if got := greeted(t, ls[i], Origin4+":80"); got != want {
 					t.Errorf("came from %s", got)
 				}
 			}
 		}
 	})
 	t.Run("R199 a link that is down is no reason to use the other", func(t *testing.T) {
-		before := settled(t, "a0")
-		down(t, "b0")
-		_, _, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).Dial(t.Context(), ls[1], "tcp", origin4+":80")
+		before := Settled(t, "a0")
+		Down(t, "b0")
+		_, _, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).Dial(t.Context(), ls[1], "tcp", Origin4+":80")
 		if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpConnect {
 			t.Errorf("error %v", err)
 		}
-		if n := sent(t, "a0"); n != before {
+		if n := Sent(t, "a0"); n != before {
 			t.Errorf("%d packets over a", n-before)
 		}
 	})
 	t.Run("R199 an interface that is gone", func(t *testing.T) {
-		before := settled(t, "a0")
-		must(t, netlink.LinkDel(dev(t, "b0")))
-		for _, host := range []string{origin4, "other.test"} { // the socket to the origin, the one to the DNS server
+		before := Settled(t, "a0")
+		Must(t, netlink.LinkDel(Dev(t, "b0")))
+		for _, host := range []string{Origin4, "other.test"} { // the socket to the origin, the one to the DNS server
 			_, _, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).Dial(t.Context(), ls[1], "tcp", host+":80")
 			de, ok := errors.AsType[*DialError](err)
 			if !ok || de.Op != OpBind || !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "bind to b0") ||
@@ -148,106 +118,28 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		if n := sent(t, "a0"); n != before {
+		if n := Sent(t, "a0"); n != before {
 			t.Errorf("%d packets over a", n-before)
 		}
 	})
 }
 
-func TestDeviceIPv6(t *testing.T) {
-	if !inside(t) {
-		return
-	}
-	f := newFar(t)
-	f.join(t, "a", "2001:db8:a::1/64", "2001:db8:a::2/64")
-	f.join(t, "b", "2001:db8:b::1/64", "2001:db8:b::2/64")
-	f.do(func() { addAddr(t, "lo", origin6+"/128") })
-	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "2001:db8:a::2", 100, 0)))
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "2001:db8:b::2", 200, 0)))
-	f.greeter(t, "["+origin6+"]:80")
-	dns := farDNS(t, f, "["+origin6+"]:53")
-	for i, l := range current(t, dns, "a0", "b0") {
-		want := []string{"2001:db8:a::1", "2001:db8:b::1"}[i]
-		if got := greeted(t, l, "o.test:80"); got != want {
-			t.Errorf("over %s it came from %s", l.Name, got)
-		}
-		if l.Metric != 100*(i+1) {
-			t.Errorf("%s has metric %d", l.Name, l.Metric)
-		}
-	}
-	for _, a := range dns.asks() {
-		if a.Type != dnsmessage.TypeAAAA {
-			t.Errorf("R148 asked for %v", a)
-		}
-	}
-}
-
-// The second link's default route is in a table of its own that only its source address selects, as multi-homing guides do.
-func TestDeviceSourceRouted(t *testing.T) {
-	if !inside(t) {
-		return
-	}
-	f := newFar(t)
-	noIPv6(t, f)
-	f.join(t, "a", "10.1.0.1/24", "10.1.0.2/24")
-	f.join(t, "b", "10.2.0.1/24", "10.2.0.2/24")
-	f.do(func() { addAddr(t, "lo", origin4+"/32") })
-	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "10.1.0.2", 100, 0)))
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 0, 42)))
-	f.greeter(t, origin4+":80")
-	dns := farDNS(t, f, origin4+":53")
-
-	rule := func(change func(*netlink.Rule)) *netlink.Rule {
-		r := netlink.NewRule()
-		r.Table, r.Priority = 42, 1000
-		change(r)
-		err := netlink.RuleAdd(r)
-		if errors.Is(err, unix.EOPNOTSUPP) && underQEMU {
-			t.Skip("qemu-user does not pass rules on")
-		}
-		must(t, err)
-		return r
-	}
-	bySource := rule(func(r *netlink.Rule) { r.Src = parseCIDR(t, "10.2.0.1/32").IPNet })
-	ls := current(t, dns, "a0", "b0")
-	if ls[0].SourceRouted || !ls[1].SourceRouted {
-		t.Errorf("source routed: a %v, b %v", ls[0].SourceRouted, ls[1].SourceRouted)
-	}
-	if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
-		t.Errorf("came from %s", got)
-	}
-	if n := sent(t, "a0"); n != 0 {
-		t.Errorf("%d packets over a", n)
-	}
-
-	// The same with a rule on the interface, as on phones: the device binding is enough.
-	must(t, netlink.RuleDel(bySource))
-	rule(func(r *netlink.Rule) { r.OifName = "b0" })
-	ls = current(t, dns, "a0", "b0")
-	if ls[1].SourceRouted {
-		t.Error("source routed although a rule on the interface exists")
-	}
-	if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
-		t.Errorf("came from %s", got)
-	}
-}
-
 // Search domains, the system's servers and /etc/hosts come from real files, mounted over those of the machine.
 func TestSystemFiles(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	f := twoLinks(t)
-	f.greeter(t, origin4+":80")
-	var dns *dnsServer
-	f.do(func() { dns = serveDNS(t, origin4+":53", always(said{RCode: dnsmessage.RCodeNameError})) })
+	f := TwoLinks(t)
+	f.Greeter(t, Origin4+":80")
+	var dns *DNSServer
+	f.Do(func() { dns = ServeDNS(t, Origin4+":53", Always(Said{RCode: dnsmessage.RCodeNameError})) })
 	over := func(name, content string) {
 		file := filepath.Join(t.TempDir(), "f")
-		must(t, os.WriteFile(file, []byte(content), 0o644))
-		must(t, unix.Mount(file, name, "", unix.MS_BIND, ""))
+		Must(t, os.WriteFile(file, []byte(content), 0o644))
+		Must(t, unix.Mount(file, name, "", unix.MS_BIND, ""))
 	}
-	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here here.test\n10.9.9.9 git.example.com\n")
-	over("/etc/resolv.conf", "search corp.test\noptions ndots:3\nnameserver "+origin4+"\n")
+	over("/etc/hosts", "127.0.0.1 localhost\n"+Origin4+" here here.test\n10.9.9.9 git.example.com\n")
+	over("/etc/resolv.conf", "search corp.test\noptions ndots:3\nnameserver "+Origin4+"\n")
 	ls := current(t, nil, "a0", "b0")
 	r := &Resolver{Binder: Device{}, files: []string{"/etc/resolv.conf"}}
 
@@ -256,26 +148,26 @@ func TestSystemFiles(t *testing.T) {
 			t.Error("found")
 		}
 		var names []string
-		for _, a := range dns.asks() {
+		for _, a := range dns.Asks() {
 			if a.Type == dnsmessage.TypeA {
 				names = append(names, a.Name)
 			}
 		}
-		if want := []string{"origin.corp.test.", "origin."}; !slices.Equal(slices.Compact(names), want) || sent(t, "a0") != 0 {
-			t.Errorf("asked for %v, %d packets over a", names, sent(t, "a0"))
+		if want := []string{"origin.corp.test.", "origin."}; !slices.Equal(slices.Compact(names), want) || Sent(t, "a0") != 0 {
+			t.Errorf("asked for %v, %d packets over a", names, Sent(t, "a0"))
 		}
 	})
 	t.Run("R149 the hosts file, names without a dot too, with or without a DNS server", func(t *testing.T) {
-		before := len(dns.asks())
+		before := len(dns.Asks())
 		for _, r := range []*Resolver{r, {Binder: Device{}, files: []string{"/dev/null"}}} {
 			for _, name := range []string{"here", "HERE.", "here.test", "here.test."} {
-				if got, err := r.Lookup(t.Context(), ls[1], "ip", name); err != nil || len(got) != 1 || got[0].String() != origin4 {
+				if got, err := r.Lookup(t.Context(), ls[1], "ip", name); err != nil || len(got) != 1 || got[0].String() != Origin4 {
 					t.Errorf("%s is %v, %v", name, got, err)
 				}
 			}
 		}
-		if n := len(dns.asks()); n != before {
-			t.Errorf("asked %v", dns.asks()[before:])
+		if n := len(dns.Asks()); n != before {
+			t.Errorf("asked %v", dns.Asks()[before:])
 		}
 	})
 	t.Run("R183 a public name that the hosts file points to a private address", func(t *testing.T) {
@@ -294,21 +186,21 @@ func TestSystemFiles(t *testing.T) {
 }
 
 func TestLocalStub(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	twoLinks(t)
-	stub := serveDNS(t, "127.0.0.53:53", always(said{Addrs: ips(origin4)}))
+	TwoLinks(t)
+	stub := ServeDNS(t, "127.0.0.53:53", Always(Said{Addrs: ips(Origin4)}))
 	r := &Resolver{Binder: Device{}, files: files(t, "nameserver 127.0.0.53\n")}
 	l := current(t, nil, "b0")[0]
 	t.Run("R198 not asked while a link is forbidden", func(t *testing.T) {
-		if _, err := r.Lookup(t.Context(), l, "ip4", "o.test"); !errors.Is(err, ErrNoServer) || len(stub.asks()) > 0 {
-			t.Errorf("error %v, asked %v", err, stub.asks())
+		if _, err := r.Lookup(t.Context(), l, "ip4", "o.test"); !errors.Is(err, ErrNoServer) || len(stub.Asks()) > 0 {
+			t.Errorf("error %v, asked %v", err, stub.Asks())
 		}
 	})
 	t.Run("asked unbound if every link is allowed", func(t *testing.T) {
 		r.AllLinksAllowed = true
-		if got, err := r.Lookup(t.Context(), l, "ip4", "o.test"); err != nil || !slices.Equal(got, ips(origin4)) {
+		if got, err := r.Lookup(t.Context(), l, "ip4", "o.test"); err != nil || !slices.Equal(got, ips(Origin4)) {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
@@ -316,10 +208,10 @@ func TestLocalStub(t *testing.T) {
 
 // Without any capability, binding works on kernels >= 5.7, but only while the socket is not bound yet.
 func TestDeviceUnprivileged(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	twoLinks(t)
+	TwoLinks(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -365,7 +257,7 @@ func TestBindErrorText(t *testing.T) {
 // TestBuffer: the receive buffer is set before the handshake, so it bounds the first window.
 func TestBuffer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	Must(t, err)
 	defer ln.Close()
 	for _, want := range []int{0, 10_000} {
 		d := &Dialer{Binder: Device{}, Buffer: func(l Link) int {
@@ -376,21 +268,21 @@ func TestBuffer(t *testing.T) {
 		}}
 		d.Resolver = &Resolver{Binder: d.Binder}
 		c, _, err := d.Dial(t.Context(), lnk("lo", 1, "127.0.0.1"), "tcp", ln.Addr().String())
-		must(t, err)
+		Must(t, err)
 		defer c.Close()
 		raw, err := c.(*net.TCPConn).SyscallConn()
-		must(t, err)
+		Must(t, err)
 		var size, fixed int
 		var info *unix.TCPInfo
 		var errs [3]error
-		must(t, raw.Control(func(fd uintptr) {
+		Must(t, raw.Control(func(fd uintptr) {
 			size, errs[0] = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
 			info, errs[1] = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 			if fixed, errs[2] = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); errs[2] == unix.ENOPROTOOPT {
 				fixed, errs[2] = unix.SOCK_RCVBUF_LOCK*min(want, 1), nil // before Linux 5.14
 			}
 		}))
-		must(t, errors.Join(errs[:]...))
+		Must(t, errors.Join(errs[:]...))
 		if want == 0 && fixed != 0 {
 			t.Errorf("the buffer is fixed at %d, not left to the kernel", size)
 		}
@@ -398,4 +290,27 @@ func TestBuffer(t *testing.T) {
 			t.Errorf("a buffer of %d bytes, fixed: %d, and a first window of %d", size, fixed, info.Rcv_wnd)
 		}
 	}
+}
+
+// current returns the links with these names as the kernel has them.
+func current(t *testing.T, dns *DNSServer, names ...string) (all []Link) {
+	t.Helper()
+	for _, n := range names {
+		i, err := net.InterfaceByName(n)
+		Must(t, err)
+		addrs, err := i.Addrs()
+		Must(t, err)
+		l := Link{Name: n, Index: i.Index, Kind: KindVirtual}
+		for _, a := range addrs {
+			p := netip.MustParsePrefix(a.String())
+			if !p.Addr().IsLinkLocalUnicast() {
+				l.Addrs, l.Prefixes = append(l.Addrs, p.Addr()), append(l.Prefixes, p.Masked())
+			}
+		}
+		if dns != nil {
+			l.DNS = []netip.AddrPort{dns.Addr}
+		}
+		all = append(all, l)
+	}
+	return all
 }

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -550,7 +552,7 @@ func TestDialLoopback(t *testing.T) {
 	defer good.Close()
 	port := good.Addr().(*net.TCPAddr).Port
 	// Nobody listens at 127.0.0.9.
-	dns := serveDNS(t, anyPort, always(said{Addrs: ips("127.0.0.9", "127.0.0.1")}))
+	dns := ServeDNS(t, anyPort, Always(Said{Addrs: ips("127.0.0.9", "127.0.0.1")}))
 	b := &recorder{}
 	d := &Dialer{Binder: b, Resolver: &Resolver{Binder: b}, Allow: (&Destinations{Allow: prefixes("127.0.0.0/8")}).Check}
 	l := asking(dns)
@@ -562,7 +564,7 @@ func TestDialLoopback(t *testing.T) {
 	if _, ok := c.(*net.TCPConn); !ok {
 		t.Errorf("connection is a %T", c)
 	}
-	if got := c.RemoteAddr().String(); got != good.Addr().String() || info.Origin.String() != got || info.RTT <= 0 && !underQEMU || !info.Local {
+	if got := c.RemoteAddr().String(); got != good.Addr().String() || info.Origin.String() != got || info.RTT <= 0 && !UnderQEMU || !info.Local {
 		t.Errorf("connected to %s, %+v", got, info)
 	}
 	t.Run("R121 R199 every socket is bound, to loopback for loopback", func(t *testing.T) {
@@ -584,7 +586,7 @@ func TestDialLoopback(t *testing.T) {
 		}
 	})
 	t.Run("no such host", func(t *testing.T) {
-		l := asking(serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeNameError})))
+		l := asking(ServeDNS(t, anyPort, Always(Said{RCode: dnsmessage.RCodeNameError})))
 		_, _, err := d.Dial(t.Context(), l, "tcp", "o.test:80")
 		de, ok := errors.AsType[*DialError](err)
 		if dnsErr, isDNS := errors.AsType[*net.DNSError](err); !ok || de.Op != OpResolve || !isDNS || !dnsErr.IsNotFound {

@@ -49,6 +49,20 @@ type Link struct {
 	Path Path
 }
 
+// Kinds of links.
+const (
+	KindWiFi     = "wifi"
+	KindEthernet = "ethernet"
+	KindCellular = "cellular"
+	KindTunnel   = "tunnel"
+	KindPPP      = "ppp"
+	KindLoopback = "loopback"
+	KindBridge   = "bridge"
+	KindVLAN     = "vlan"
+	KindVirtual  = "virtual"
+	KindSOCKS5   = "socks5" // not an interface, like all kinds that are protocols of an Upstream
+)
+
 // Permitted returns the links that a request may use, in the order in which it tries them. All links are up, and in the system's order
 // of preference. late, if not nil, reports whether another link overtook the named one recently.
 func Permitted(r policy.Request, all []Link, late func(name string) bool) (may []Link) {
@@ -95,4 +109,5 @@ func (l Link) Equal(o Link) bool {
 // upstream proxy.
 func (l Link) Same(o Link) bool { return l.Index == o.Index && l.Handle == o.Handle && l.Via == o.Via }
 
-func equalLinks(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }
+// Equal reports whether both are the same links in the same state.
+func Equal(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }

@@ -18,14 +18,14 @@ type Router interface {
 	Device(index int) (Link, error)
 }
 
-// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace a
+// Worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace a
 // default route with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
-func worldwide(p netip.Prefix) bool {
+func Worldwide(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() <= 1
 	}
 	return p.Bits() <= 3
 }
 
-// carriesVPN reports whether an interface of this kind may be that of a VPN.
-func carriesVPN(kind string) bool { return kind == KindTunnel || kind == KindPPP }
+// CarriesVPN reports whether an interface of this kind may be that of a VPN.
+func CarriesVPN(kind string) bool { return kind == KindTunnel || kind == KindPPP }

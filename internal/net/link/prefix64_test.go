@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -59,25 +61,25 @@ func TestFindNAT64(t *testing.T) {
 }
 
 // sixOnly returns a link without IPv4 whose DNS64 answers as scripted. four holds the names that have only IPv4 addresses.
-func sixOnly(t *testing.T, prefix string, four map[string]string) (*dnsServer, Link) {
+func sixOnly(t *testing.T, prefix string, four map[string]string) (*DNSServer, Link) {
 	t.Helper()
-	s := serveDNS(t, "[::1]:0", func(a asked) said {
+	s := ServeDNS(t, "[::1]:0", func(a Asked) Said {
 		switch to, known := four[a.Name]; {
 		case a.Name == nat64Name+".":
 			if prefix == "fail" {
 				return fail
 			}
 			if prefix == "" || a.Type != dnsmessage.TypeAAAA {
-				return said{}
+				return Said{}
 			}
-			return said{Addrs: []netip.Addr{toNAT64(netip.MustParsePrefix(prefix), nat64Addrs[0])}}
+			return Said{Addrs: []netip.Addr{toNAT64(netip.MustParsePrefix(prefix), nat64Addrs[0])}}
 		case known:
-			return said{Addrs: ips(to)}
+			return Said{Addrs: ips(to)}
 		}
-		return said{RCode: dnsmessage.RCodeNameError}
+		return Said{RCode: dnsmessage.RCodeNameError}
 	})
 	l := lnk("fake0", 7, "2001:db8::5")
-	l.DNS = []netip.AddrPort{s.addr}
+	l.DNS = []netip.AddrPort{s.Addr}
 	return s, l
 }
 
@@ -125,7 +127,7 @@ func TestPrefixIsAsked(t *testing.T) {
 				t.Errorf("dialed %q, want %q; %v", dialed, tt.want, err)
 			}
 			if n := prefixQuestions(s); min(n, 1) != tt.asked { // a refused answer is asked for again
-				t.Errorf("asked %d times for the prefix: %v", n, s.asks())
+				t.Errorf("asked %d times for the prefix: %v", n, s.Asks())
 			}
 		})
 	}
@@ -193,9 +195,9 @@ func TestBehind(t *testing.T) {
 	behind(l, "2001:db8:65::203.0.113.1", "203.0.113.1")
 }
 
-func prefixQuestions(s *dnsServer) int {
+func prefixQuestions(s *DNSServer) int {
 	n := 0
-	for _, a := range s.asks() {
+	for _, a := range s.Asks() {
 		if a.Name == nat64Name+"." && a.Type == dnsmessage.TypeAAAA {
 			n++
 		}

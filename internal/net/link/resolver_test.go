@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -46,10 +48,10 @@ func (r *recorder) called() []string {
 }
 
 // asking returns a link on loopback that asks these servers.
-func asking(servers ...*dnsServer) Link {
+func asking(servers ...*DNSServer) Link {
 	l := lnk("fake0", 7, "127.0.0.1", "::1")
 	for _, s := range servers {
-		l.DNS = append(l.DNS, s.addr)
+		l.DNS = append(l.DNS, s.Addr)
 	}
 	return l
 }
@@ -57,9 +59,9 @@ func asking(servers ...*dnsServer) Link {
 const anyPort = "127.0.0.1:0"
 
 var (
-	one  = said{Addrs: ips("192.0.2.1", "2001:db8::1")}
-	two  = said{Addrs: ips("192.0.2.2")}
-	fail = said{RCode: dnsmessage.RCodeServerFailure}
+	one  = Said{Addrs: ips("192.0.2.1", "2001:db8::1")}
+	two  = Said{Addrs: ips("192.0.2.2")}
+	fail = Said{RCode: dnsmessage.RCodeServerFailure}
 )
 
 func look(t *testing.T, r *Resolver, l Link, network, host string) []netip.Addr {
@@ -73,21 +75,21 @@ func look(t *testing.T, r *Resolver, l Link, network, host string) []netip.Addr 
 
 func TestLookup(t *testing.T) {
 	t.Run("R149 an absolute name, over a bound socket", func(t *testing.T) {
-		s, b := serveDNS(t, anyPort, always(one)), &recorder{}
+		s, b := ServeDNS(t, anyPort, Always(one)), &recorder{}
 		got := look(t, &Resolver{Binder: b}, asking(s), "ip", "Origin")
 		if !slices.Equal(got, ips("2001:db8::1", "192.0.2.1")) {
 			t.Errorf("got %v", got)
 		}
-		for _, a := range s.asks() {
+		for _, a := range s.Asks() {
 			if a.Name != "origin." {
 				t.Errorf("asked for %s", a.Name)
 			}
 		}
-		if n := len(s.asks()); n != 2 {
+		if n := len(s.Asks()); n != 2 {
 			t.Errorf("%d questions for two families", n)
 		}
 		for _, c := range b.called() {
-			if c != "fake0 udp4 "+s.addr.String() {
+			if c != "fake0 udp4 "+s.Addr.String() {
 				t.Errorf("bound %s", c)
 			}
 		}
@@ -96,7 +98,7 @@ func TestLookup(t *testing.T) {
 		}
 	})
 	t.Run("IPv6 server", func(t *testing.T) {
-		s, b := serveDNS(t, "[::1]:0", always(one)), &recorder{}
+		s, b := ServeDNS(t, "[::1]:0", Always(one)), &recorder{}
 		if got := look(t, &Resolver{Binder: b}, asking(s), "ip4", "o.test"); !slices.Equal(got, ips("192.0.2.1")) {
 			t.Errorf("got %v", got)
 		}
@@ -105,14 +107,14 @@ func TestLookup(t *testing.T) {
 		}
 	})
 	t.Run("one family is asked for alone", func(t *testing.T) {
-		s := serveDNS(t, anyPort, always(one))
+		s := ServeDNS(t, anyPort, Always(one))
 		look(t, &Resolver{Binder: &recorder{}}, asking(s), "ip4", "o.test")
-		if got := s.asks(); !slices.Equal(got, []asked{{"o.test.", dnsmessage.TypeA, false, true}}) {
+		if got := s.Asks(); !slices.Equal(got, []Asked{{Name: "o.test.", Type: dnsmessage.TypeA, EDNS: true}}) {
 			t.Errorf("asked %v", got)
 		}
 	})
 	t.Run("literals and localhost ask nobody", func(t *testing.T) {
-		s := serveDNS(t, anyPort, always(one))
+		s := ServeDNS(t, anyPort, Always(one))
 		r, l := &Resolver{Binder: &recorder{}}, asking(s)
 		for host, want := range map[string][]netip.Addr{
 			"192.0.2.9": ips("192.0.2.9"), "[2001:db8::9]": ips("2001:db8::9"), "::ffff:192.0.2.9": ips("192.0.2.9"),
@@ -122,37 +124,37 @@ func TestLookup(t *testing.T) {
 				t.Errorf("%s is %v", host, got)
 			}
 		}
-		if len(s.asks()) > 0 {
-			t.Errorf("asked %v", s.asks())
+		if len(s.Asks()) > 0 {
+			t.Errorf("asked %v", s.Asks())
 		}
 	})
 	t.Run("first answer wins beside a dead server, and is remembered", func(t *testing.T) {
-		dead, live := serveDNS(t, anyPort, always(said{Drop: true})), serveDNS(t, anyPort, always(one))
+		dead, live := ServeDNS(t, anyPort, Always(Said{Drop: true})), ServeDNS(t, anyPort, Always(one))
 		r, l := &Resolver{Binder: &recorder{}}, asking(dead, live)
 		look(t, r, l, "ip4", "a.test")
-		before := len(dead.asks())
+		before := len(dead.Asks())
 		if before > 1 {
 			t.Errorf("dead server asked %d times", before)
 		}
 		for i := range 3 {
 			look(t, r, l, "ip4", fmt.Sprintf("%d.test", i))
 		}
-		if r.memory(l).server() != live.addr {
+		if r.memory(l).server() != live.Addr {
 			t.Errorf("remembers %v", r.memory(l).server())
 		}
-		if n := len(live.asks()); n != 4 {
+		if n := len(live.Asks()); n != 4 {
 			t.Errorf("live server asked %d times", n)
 		}
 	})
 	t.Run("a remembered server that dies is replaced", func(t *testing.T) {
-		dying, other := serveDNS(t, anyPort, func(a asked) said {
+		dying, other := ServeDNS(t, anyPort, func(a Asked) Said {
 			if a.Name == "a.test." {
 				return one
 			}
-			return said{Drop: true}
-		}), serveDNS(t, anyPort, func(a asked) said {
+			return Said{Drop: true}
+		}), ServeDNS(t, anyPort, func(a Asked) Said {
 			if a.Name == "a.test." {
-				return said{Drop: true}
+				return Said{Drop: true}
 			}
 			return two
 		})
@@ -161,18 +163,18 @@ func TestLookup(t *testing.T) {
 		if got := look(t, r, l, "ip4", "b.test"); !slices.Equal(got, ips("192.0.2.2")) {
 			t.Errorf("got %v", got)
 		}
-		if r.memory(l).server() != other.addr {
+		if r.memory(l).server() != other.Addr {
 			t.Errorf("remembers %v", r.memory(l).server())
 		}
 	})
 	t.Run("SERVFAIL and REFUSED wait for the others", func(t *testing.T) {
 		failed := make(chan struct{}, 100) // more than net.Resolver asks again
-		failing := func(say said) func(asked) said {
-			return func(asked) said { failed <- struct{}{}; return say }
+		failing := func(say Said) func(Asked) Said {
+			return func(Asked) Said { failed <- struct{}{}; return say }
 		}
-		bad := serveDNS(t, anyPort, failing(fail))
-		worse := serveDNS(t, anyPort, failing(said{RCode: dnsmessage.RCodeRefused}))
-		slow := serveDNS(t, anyPort, func(asked) said {
+		bad := ServeDNS(t, anyPort, failing(fail))
+		worse := ServeDNS(t, anyPort, failing(Said{RCode: dnsmessage.RCodeRefused}))
+		slow := ServeDNS(t, anyPort, func(Asked) Said {
 			<-failed
 			<-failed
 			return two
@@ -182,15 +184,15 @@ func TestLookup(t *testing.T) {
 		}
 	})
 	t.Run("only failures", func(t *testing.T) {
-		bad := serveDNS(t, anyPort, always(fail))
+		bad := ServeDNS(t, anyPort, Always(fail))
 		_, err := (&Resolver{Binder: &recorder{}}).Lookup(t.Context(), asking(bad), "ip4", "o.test")
 		d, ok := errors.AsType[*net.DNSError](err)
-		if !ok || d.IsNotFound || !strings.Contains(err.Error(), "over fake0") || !strings.Contains(err.Error(), bad.addr.String()) {
+		if !ok || d.IsNotFound || !strings.Contains(err.Error(), "over fake0") || !strings.Contains(err.Error(), bad.Addr.String()) {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("NXDOMAIN is an answer and not kept", func(t *testing.T) {
-		nx, dead := serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeNameError})), serveDNS(t, anyPort, always(said{Drop: true}))
+		nx, dead := ServeDNS(t, anyPort, Always(Said{RCode: dnsmessage.RCodeNameError})), ServeDNS(t, anyPort, Always(Said{Drop: true}))
 		r, l := &Resolver{Binder: &recorder{}}, asking(dead, nx)
 		for range 2 {
 			_, err := r.Lookup(t.Context(), l, "ip", "o.test")
@@ -198,34 +200,34 @@ func TestLookup(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		if n := len(nx.asks()); n != 4 {
+		if n := len(nx.Asks()); n != 4 {
 			t.Errorf("%d questions, want 2 families twice", n)
 		}
 	})
 	t.Run("truncated over UDP, whole over TCP", func(t *testing.T) {
 		b := &recorder{}
-		s := serveDNS(t, anyPort, func(a asked) said {
+		s := ServeDNS(t, anyPort, func(a Asked) Said {
 			if a.TCP {
 				return two
 			}
-			return said{Truncated: true}
+			return Said{Truncated: true}
 		})
 		if got := look(t, &Resolver{Binder: b}, asking(s), "ip4", "o.test"); !slices.Equal(got, ips("192.0.2.2")) {
 			t.Errorf("got %v", got)
 		}
-		want := []string{"fake0 udp4 " + s.addr.String(), "fake0 tcp4 " + s.addr.String()}
+		want := []string{"fake0 udp4 " + s.Addr.String(), "fake0 tcp4 " + s.Addr.String()}
 		if got := b.called(); !slices.Equal(got, want) {
 			t.Errorf("bound %v", got)
 		}
 	})
 	t.Run("R149 a server without EDNS is asked again without it, and then so from the start", func(t *testing.T) {
 		for _, rcode := range []dnsmessage.RCode{dnsmessage.RCodeFormatError, dnsmessage.RCodeNotImplemented} {
-			s := serveDNS(t, anyPort, func(a asked) said {
+			s := ServeDNS(t, anyPort, func(a Asked) Said {
 				switch {
 				case a.EDNS:
-					return said{RCode: rcode}
+					return Said{RCode: rcode}
 				case a.Name == "long.test." && !a.TCP:
-					return said{Truncated: true}
+					return Said{Truncated: true}
 				}
 				return two
 			})
@@ -235,32 +237,32 @@ func TestLookup(t *testing.T) {
 					t.Errorf("%v: %s is %v", rcode, name, got)
 				}
 			}
-			want := []asked{
-				{"a.test.", dnsmessage.TypeA, false, true},
-				{"a.test.", dnsmessage.TypeA, false, false},
-				{"b.test.", dnsmessage.TypeA, false, false},
-				{"long.test.", dnsmessage.TypeA, false, false},
-				{"long.test.", dnsmessage.TypeA, true, false},
+			want := []Asked{
+				{Name: "a.test.", Type: dnsmessage.TypeA, TCP: false, EDNS: true},
+				{Name: "a.test.", Type: dnsmessage.TypeA, TCP: false, EDNS: false},
+				{Name: "b.test.", Type: dnsmessage.TypeA, TCP: false, EDNS: false},
+				{Name: "long.test.", Type: dnsmessage.TypeA, TCP: false, EDNS: false},
+				{Name: "long.test.", Type: dnsmessage.TypeA, TCP: true, EDNS: false},
 			}
-			if got := slices.Compact(s.asks()); !slices.Equal(got, want) {
+			if got := slices.Compact(s.Asks()); !slices.Equal(got, want) {
 				t.Errorf("%v: asked %v", rcode, got)
 			}
 		}
 	})
 	t.Run("a server that refuses every question is asked twice", func(t *testing.T) {
-		s := serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeFormatError}))
+		s := ServeDNS(t, anyPort, Always(Said{RCode: dnsmessage.RCodeFormatError}))
 		if _, err := (&Resolver{Binder: &recorder{}}).Lookup(t.Context(), asking(s), "ip4", "o.test"); err == nil {
 			t.Error("no error")
 		}
 	})
 	t.Run("R199 a bind that fails is told as such and sends nothing", func(t *testing.T) {
-		s := serveDNS(t, anyPort, always(one))
+		s := ServeDNS(t, anyPort, Always(one))
 		_, err := (&Resolver{Binder: &recorder{err: syscall.EPERM}}).Lookup(t.Context(), asking(s), "ip", "o.test")
 		if b, ok := errors.AsType[*BindError](err); !ok || b.Link != "fake0" || !errors.Is(err, syscall.EPERM) {
 			t.Errorf("error %v", err)
 		}
-		if len(s.asks()) > 0 {
-			t.Errorf("asked %v", s.asks())
+		if len(s.Asks()) > 0 {
+			t.Errorf("asked %v", s.Asks())
 		}
 	})
 	t.Run("R198 no server known", func(t *testing.T) {
@@ -271,9 +273,9 @@ func TestLookup(t *testing.T) {
 	})
 	t.Run("a caller that goes away does not wait", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := serveDNS(t, anyPort, func(asked) said {
+		s := ServeDNS(t, anyPort, func(Asked) Said {
 			cancel()
-			return said{Drop: true}
+			return Said{Drop: true}
 		})
 		if _, err := (&Resolver{Binder: &recorder{}}).Lookup(ctx, asking(s), "ip4", "o.test"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
@@ -282,20 +284,20 @@ func TestLookup(t *testing.T) {
 }
 
 func TestLookupRemembers(t *testing.T) {
-	s := serveDNS(t, anyPort, always(two)) // IPv4 only
+	s := ServeDNS(t, anyPort, Always(two)) // IPv4 only
 	r, l := &Resolver{Binder: &recorder{}}, asking(s)
 	for range 3 {
 		look(t, r, l, "ip", "o.test")
 		look(t, r, l, "ip4", "O.test")
 	}
-	if n := len(s.asks()); n != 2 {
+	if n := len(s.Asks()); n != 2 {
 		t.Errorf("%d questions, want one for each family", n)
 	}
 	t.Run("not from one link to another", func(t *testing.T) {
 		other := l
 		other.Name = "fake1"
 		look(t, r, other, "ip4", "o.test")
-		if n := len(s.asks()); n != 3 {
+		if n := len(s.Asks()); n != 3 {
 			t.Errorf("%d questions", n)
 		}
 	})
@@ -303,7 +305,7 @@ func TestLookupRemembers(t *testing.T) {
 		moved := l
 		moved.Addrs = ips("127.0.0.9")
 		look(t, r, moved, "ip4", "o.test")
-		if n := len(s.asks()); n != 4 {
+		if n := len(s.Asks()); n != 4 {
 			t.Errorf("%d questions", n)
 		}
 	})
@@ -327,20 +329,20 @@ func TestPlainForget(t *testing.T) {
 // answers the question about them only after the other one.
 func TestSearchAtOnce(t *testing.T) {
 	var asksBoth atomic.Bool
-	s := serveDNS(t, anyPort, func(a asked) said {
+	s := ServeDNS(t, anyPort, func(a Asked) Said {
 		switch {
 		case a.Type == dnsmessage.TypeA:
 			asksBoth.Store(true)
-			return said{Addrs: ips("192.0.2.1")}
+			return Said{Addrs: ips("192.0.2.1")}
 		case !asksBoth.Load():
-			return said{Drop: true}
+			return Said{Drop: true}
 		}
-		return said{}
+		return Said{}
 	})
 	t.Run("R149", func(t *testing.T) {
 		r := &Resolver{Binder: &recorder{}, files: files(t, "nameserver 192.0.2.1", "search corp.test")}
 		if got, err := r.Lookup(t.Context(), asking(s), "ip6", "www.example.com"); len(got) > 0 || !asksBoth.Load() {
-			t.Errorf("%v, %v after %v", got, err, s.asks())
+			t.Errorf("%v, %v after %v", got, err, s.Asks())
 		}
 	})
 }
@@ -352,11 +354,11 @@ func TestSearch(t *testing.T) {
 		"only.lab.test.": ips("192.0.2.2"), "plain.": ips("192.0.2.3"), "a.b.": ips("192.0.2.4"), "a.b.corp.test.": ips("192.0.2.5"),
 		"a.b.c.": ips("192.0.2.6"),
 	}
-	s := serveDNS(t, anyPort, func(a asked) said {
+	s := ServeDNS(t, anyPort, func(a Asked) Said {
 		if addrs := here[a.Name]; addrs != nil {
-			return said{Addrs: addrs}
+			return Said{Addrs: addrs}
 		}
-		return said{RCode: dnsmessage.RCodeNameError}
+		return Said{RCode: dnsmessage.RCodeNameError}
 	})
 	for _, tt := range []struct {
 		conf, name, want string
@@ -376,14 +378,14 @@ func TestSearch(t *testing.T) {
 		{"search corp.test", "x." + strings.Repeat("long.", 49), "", []string{"x." + strings.Repeat("long.", 49)}},
 	} {
 		t.Run("R149 "+tt.name+" in "+tt.conf, func(t *testing.T) {
-			before := len(s.asks())
+			before := len(s.Asks())
 			r := &Resolver{Binder: &recorder{}, files: files(t, "nameserver 192.0.2.1\nsearch elsewhere.test", tt.conf)}
 			got, err := r.Lookup(t.Context(), asking(s), "ip4", tt.name)
 			if fmt.Sprint(got) != "["+tt.want+"]" || (err == nil) != (tt.want != "") {
 				t.Errorf("%v, %v", got, err)
 			}
 			var names []string
-			for _, a := range s.asks()[before:] {
+			for _, a := range s.Asks()[before:] {
 				if a.Type == dnsmessage.TypeA {
 					names = append(names, a.Name)
 				}
@@ -574,18 +576,18 @@ func TestProbe(t *testing.T) {
 	elsewhere := func(Link, netip.Addr) (Link, bool, error) { return lnk("vpn0", 9, "127.0.0.1"), false, nil }
 	for _, tt := range []struct {
 		name           string
-		say            said
+		say            Said
 		over           func(Link, netip.Addr) (Link, bool, error)
 		answers, known bool
 		asked          int // times, of two
 	}{
-		{"no such name", said{RCode: dnsmessage.RCodeNameError}, nil, true, true, 2},
+		{"no such name", Said{RCode: dnsmessage.RCodeNameError}, nil, true, true, 2},
 		{"an address", one, nil, true, true, 2},
 		{"a failure", fail, nil, false, true, 2},
 		{"over another interface", one, elsewhere, false, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serveDNS(t, anyPort, always(tt.say))
+			s := ServeDNS(t, anyPort, Always(tt.say))
 			r := &Resolver{Binder: &recorder{}, Over: tt.over}
 			for range 2 {
 				err := r.Probe(t.Context(), asking(s))
@@ -594,7 +596,7 @@ func TestProbe(t *testing.T) {
 				}
 			}
 			names := map[string]bool{}
-			for _, a := range s.asks() {
+			for _, a := range s.Asks() {
 				names[a.Name] = true
 			}
 			if len(names) != tt.asked {

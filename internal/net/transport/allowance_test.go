@@ -12,11 +12,12 @@ import (
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/conn"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // TestDialerNearTheLimit: connections are charged to their link's account, and get small buffers before they connect.
 func TestDialerNearTheLimit(t *testing.T) {
-	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestDialerNearTheLimit(t *testing.T) {
 
 // TestPatternAccount: links that match one pattern are charged to one account, also after the pattern is reloaded.
 func TestPatternAccount(t *testing.T) {
-	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}})
 	if err != nil {
 		t.Fatal(err)
 	}

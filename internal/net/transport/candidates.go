@@ -6,18 +6,19 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this
 // configuration makes about it now, and the Resolver that it would use.
-func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
+func Candidates(cfg config.Config) ([]discover.Candidate, *link.Resolver, error) {
 	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := t.device.(*link.Netlink).List()
+	all, err := t.device.(*discover.Netlink).List()
 	all = append(all, t.upstreamCandidates(cfg)...)
-	slices.SortStableFunc(all, func(a, b link.Candidate) int { // used links come first
+	slices.SortStableFunc(all, func(a, b discover.Candidate) int { // used links come first
 		switch {
 		case a.Use == b.Use:
 			return 0

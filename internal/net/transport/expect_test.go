@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // TestExpected: while an origin is dialed, the other links connect to it too, except those that are spared.
@@ -36,7 +37,7 @@ func TestExpected(t *testing.T) {
 	}).Over(static...)
 	cfg := config.Default()
 	cfg.Link = map[string]config.Link{"frugal": {Goal: schedule.FrugalGoal}}
-	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...)})
+	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(links...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // firstLink is how long Await waits for a link. A person who forgot the cable should not wait for long.
@@ -22,7 +23,7 @@ var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // verified against roots, nil = the system's.
 func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
 	return New(Config{
-		Settings: cfg, Log: log, Source: &link.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
+		Settings: cfg, Log: log, Source: &discover.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
 		History: HistoryFile(cfg),
 	})
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // TestInward: where a name leads decides, not the name. A name that a redirect from the internet leads to is kept out of this
 // machine and its networks, although the user may go there.
 func TestInward(t *testing.T) {
-	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}, Allow: Everywhere})
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}, Allow: Everywhere})
 	if err != nil {
 		t.Fatal(err)
 	}

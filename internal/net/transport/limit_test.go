@@ -21,6 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
@@ -100,7 +101,7 @@ func newLimited(t *testing.T, s *origintest.Server, most int, waitForLink time.D
 	}).Over(named(names...)...)
 	var err error
 	r.Transport, err = New(Config{
-		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Observers: []engine.Observer{&r.watcher},
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(links...), Observers: []engine.Observer{&r.watcher},
 	})
 	if err != nil {
 		t.Fatal(err)

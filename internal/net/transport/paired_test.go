@@ -19,6 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
@@ -32,7 +33,7 @@ type phone struct {
 	spread  atomic.Int64 // tunnels that mobile data could help, ever
 	pays    atomic.Bool  // some app may use mobile data
 	helped  atomic.Int64 // transfers that mobile data could help, now
-	source  *link.Static
+	source  *discover.Static
 	dial    link.DialFunc
 }
 
@@ -46,7 +47,7 @@ func newPhone(t *testing.T, state string, links ...link.Link) *phone {
 		p.dialed.Store(l.Name+" "+addr, true)
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
-	p.source = link.NewStatic(p.dial.Over(links...)...)
+	p.source = discover.NewStatic(p.dial.Over(links...)...)
 	var err error
 	p.Transport, err = New(Config{
 		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: p.source,

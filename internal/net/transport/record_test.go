@@ -20,6 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/core/estimate"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
@@ -63,7 +64,7 @@ func startRemembering(t *testing.T, s *origintest.Server, file string) *remember
 	var err error
 	r.Transport, err = New(Config{
 		Settings: cfg, Log: slog.New(slog.NewTextHandler(&r.said, &slog.HandlerOptions{Level: slog.LevelDebug})), History: file,
-		Source: link.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...),
+		Source: discover.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...),
 	})
 	if err != nil {
 		t.Fatal(err)

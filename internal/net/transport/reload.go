@@ -2,7 +2,7 @@ package transport
 
 import (
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // Settings returns the live configuration.
@@ -14,7 +14,7 @@ func (t *Transport) Reload(cfg config.Config) {
 	t.rates.Set(rates(cfg))
 	t.dials.Store(t.dialer())
 	t.upstream.Set(t.upstreams(cfg)...)
-	if s, ok := t.device.(interface{ SetOptions(link.Options) }); ok {
+	if s, ok := t.device.(interface{ SetOptions(discover.Options) }); ok {
 		s.SetOptions(LinkOptions(cfg))
 	}
 	t.LookAgain()

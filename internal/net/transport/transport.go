@@ -26,6 +26,7 @@ import (
 	"github.com/tributary-http/tributary/internal/net/direct"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
@@ -33,7 +34,7 @@ import (
 type Config struct {
 	Settings config.Config // the user's configuration; Reload changes the settings that can change at run time
 	Log      *slog.Logger
-	Source   link.Source // source of the links
+	Source   discover.Source // source of the links
 
 	// Binder ties sockets to the links that Source returns without a Path. Names, if not nil, resolves names over these links in
 	// place of DNS servers.
@@ -84,10 +85,10 @@ type Transport struct {
 	cfg           config.Config // as at the start; follow and dials use live
 	log           *slog.Logger
 	history       string                      // of Config
-	device        link.Source                 // of Config
+	device        discover.Source             // of Config
 	metered       func(names map[string]bool) // of Config; may be nil
-	source        link.Source                 // all links, each with its Path
-	upstream      *link.Static                // links through an upstream proxy
+	source        discover.Source             // all links, each with its Path
+	upstream      *discover.Static            // links through an upstream proxy
 	reach         link.Destinations
 	inward        inward
 	rates         link.Rates
@@ -122,8 +123,8 @@ func New(c Config) (*Transport, error) {
 		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 		expected: make(chan expected, maxExpected),
 	}
-	if n, ok := c.Source.(*link.Netlink); ok {
-		t.reach.Router = &link.Kernel{Mark: n.Mark}
+	if n, ok := c.Source.(*discover.Netlink); ok {
+		t.reach.Router = &discover.Kernel{Mark: n.Mark}
 	} else {
 		t.reach.Local = link.Local
 	}
@@ -138,9 +139,9 @@ func New(c Config) (*Transport, error) {
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
 	t.dials.Store(t.dialer())
-	t.upstream = link.NewStatic(t.upstreams(c.Settings)...)
-	devices := link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
-	t.source = link.Merge(devices, t.upstream)
+	t.upstream = discover.NewStatic(t.upstreams(c.Settings)...)
+	devices := discover.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
+	t.source = discover.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
 	t.pool.Greetings = new(origin.Greetings)
 	t.placer = direct.NewPlacer(spreading(c.Settings))
@@ -294,7 +295,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		if t.relay != nil {
 			t.relay.SetLinks(use)
 		}
-		c := link.Diff(before, use)
+		c := discover.Diff(before, use)
 		for _, l := range c.Added {
 			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Terms.Metered)
 			if l.Odd != "" && len(use) == 1 {
@@ -439,11 +440,11 @@ func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
 }
 
 // LinkOptions returns which links to look for, with their configuration.
-func LinkOptions(cfg config.Config) link.Options {
-	o := link.Options{Names: cfg.Links, Around: cfg.VPN == config.VPNAround}
-	o.Of = func(name string) link.Setting {
+func LinkOptions(cfg config.Config) discover.Options {
+	o := discover.Options{Names: cfg.Links, Around: cfg.VPN == config.VPNAround}
+	o.Of = func(name string) discover.Setting {
 		l := cfg.LinkOf(name)
-		return link.Setting{DNS: l.Servers(), Metered: l.Metered, Enabled: l.Enabled}
+		return discover.Setting{DNS: l.Servers(), Metered: l.Metered, Enabled: l.Enabled}
 	}
 	for name, l := range cfg.Link {
 		if l.Upstream() != nil {

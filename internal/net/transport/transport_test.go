@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
 
@@ -42,7 +43,7 @@ func newTransport(t testing.TB, s *origintest.Server, names ...string) *Transpor
 	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Metric/100-1))
 	}
-	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...)})
+	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(link.DialFunc(dial).Over(links...)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestAwait(t *testing.T) {
 	for name, stopped := range map[string]bool{"waits": false, "stopped": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic()})
+				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -227,7 +228,7 @@ func TestAwait(t *testing.T) {
 
 // A command goes where its user could go, but over the link that leads there.
 func TestDestinations(t *testing.T) {
-	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}, Allow: Everywhere})
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}, Allow: Everywhere})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestDestinations(t *testing.T) {
 
 // Where an app owns the networks, the routes are unknown: this machine's addresses are denied anyway.
 func TestR183_OwnAddresses(t *testing.T) {
-	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestR183_R198_KeptConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(), Binder: link.Device{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // upstreams returns the links through an upstream proxy.
@@ -28,9 +29,9 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 }
 
 // upstreamCandidates returns the same links with the decision about each.
-func (t *Transport) upstreamCandidates(cfg config.Config) (all []link.Candidate) {
+func (t *Transport) upstreamCandidates(cfg config.Config) (all []discover.Candidate) {
 	for _, l := range t.upstreams(cfg) {
-		c := link.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}
+		c := discover.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}
 		switch e := cfg.LinkOf(l.Name).Enabled; {
 		case c.Use:
 		case e != nil && !*e:

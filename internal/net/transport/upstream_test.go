@@ -14,6 +14,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/link/sockstest"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
 )
@@ -48,7 +49,7 @@ func withUpstream(t *testing.T, s *origintest.Server, proxy *sockstest.Server, c
 	links := link.DialFunc(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
 		return node(ctx, network, addr)
 	}).Over(named("wifi")...)
-	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Binder: unbound{}})
+	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic(links...), Binder: unbound{}})
 	if err != nil {
 		t.Fatal(err)
 	}

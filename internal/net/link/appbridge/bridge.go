@@ -15,6 +15,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // ErrGone says that the app is gone: there are no links without it.
@@ -29,7 +30,7 @@ const (
 // Bridge represents the app that owns the networks. Make it with Dial.
 type Bridge struct {
 	log    *slog.Logger
-	links  *link.Static
+	links  *discover.Static
 	events *net.UnixConn
 	binds  *net.UnixConn
 	out    chan []byte      // lines to the writer
@@ -69,7 +70,7 @@ type told struct {
 // Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
-		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
+		log: log, links: discover.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
 		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]question{}, open: map[string]int{}, limit: make(chan struct{}, 1),
 		pairings: make(chan Pairing, maxPairings), tokens: make(chan string, 1),
 	}
@@ -128,7 +129,7 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 	return nil
 }
 
-// Watch implements link.Source.
+// Watch implements discover.Source.
 func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
 // Limits returns the limits of accounts by name. They apply to the links that Watch sends from then on.

@@ -24,6 +24,7 @@ import (
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // limit bounds every wait.
@@ -124,7 +125,7 @@ func TestLinks(t *testing.T) {
 	}
 	// Reconnected: another network under the same name.
 	a.Say(`{"type":"links","links":[{"name":"wlan0","handle":102,"kind":"wifi","addrs":["192.168.1.5/24"],"validated":true}]}`)
-	if c := link.Diff(got, next(t, links)); len(c.Removed) != 2 || len(c.Added) != 1 {
+	if c := discover.Diff(got, next(t, links)); len(c.Removed) != 2 || len(c.Added) != 1 {
 		t.Errorf("a new network is %+v", c)
 	}
 	a.Say(`{"type":"something of later","x":1}`)

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/net/allowance"
 	"github.com/tributary-http/tributary/internal/net/link"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
 // Version is the version of the protocol. It changes when an older program or app would misunderstand a newer one; unknown fields
@@ -197,6 +198,6 @@ func (n network) link(rank int) (link.Link, error) {
 			l.DNS = append(l.DNS, netip.AddrPortFrom(a, 53))
 		}
 	}
-	l.Network = link.Identify(l, nil, l.DNS)
+	l.Network = discover.Identify(l, nil, l.DNS)
 	return l, nil
 }

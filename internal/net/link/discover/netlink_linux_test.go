@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"context"
@@ -7,17 +7,21 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
 	"github.com/vishvananda/netlink"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // testTime bounds the wait for a kernel event; TestWatch checks the exact times in virtual time.
 const testTime = 10 * time.Second
 
 // until reads snapshots until one is as wanted, and returns how long that took.
-func until(t *testing.T, ch <-chan []Link, what string, ok func([]Link) bool) time.Duration {
+func until(t *testing.T, ch <-chan []link.Link, what string, ok func([]link.Link) bool) time.Duration {
 	t.Helper()
 	start := time.Now()
-	var last []Link
+	var last []link.Link
 	for {
 		select {
 		case last = <-ch:
@@ -33,8 +37,8 @@ func until(t *testing.T, ch <-chan []Link, what string, ok func([]Link) bool) ti
 }
 
 // have accepts exactly these links, as "name addr,addr".
-func have(want ...string) func([]Link) bool {
-	return func(ls []Link) bool {
+func have(want ...string) func([]link.Link) bool {
+	return func(ls []link.Link) bool {
 		var got []string
 		for _, l := range ls {
 			var as []string
@@ -48,37 +52,37 @@ func have(want ...string) func([]Link) bool {
 }
 
 func TestNetlinkWatch(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	f := twoLinks(t)
+	f := TwoLinks(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ch, err := (&Netlink{Options: Options{Names: []string{"a0", "b0", "c0"}}}).Watch(ctx)
-	must(t, err)
+	Must(t, err)
 	const a, b, c = "a0 10.1.0.1", "b0 10.2.0.1", "c0 10.3.0.1"
 	until(t, ch, "at once", have(a, b))
 
-	down(t, "b0")
+	Down(t, "b0")
 	until(t, ch, "interface down", have(a))
-	up(t, "b0")
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 200, 0))) // the kernel dropped it
+	Up(t, "b0")
+	Must(t, netlink.RouteAdd(DefaultRoute(t, "b0", "10.2.0.2", 200, 0))) // the kernel dropped it
 	until(t, ch, "interface up", have(a, b))
 
-	delAddr(t, "b0", "10.2.0.1/24")
+	DelAddr(t, "b0", "10.2.0.1/24")
 	until(t, ch, "address gone", have(a))
-	addAddr(t, "b0", "10.2.0.9/24")
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 200, 0)))
+	AddAddr(t, "b0", "10.2.0.9/24")
+	Must(t, netlink.RouteAdd(DefaultRoute(t, "b0", "10.2.0.2", 200, 0)))
 	until(t, ch, "another address", have(a, "b0 10.2.0.9"))
 
-	addAddr(t, "a0", "10.1.0.7/24")
+	AddAddr(t, "a0", "10.1.0.7/24")
 	until(t, ch, "second address", have("a0 10.1.0.1,10.1.0.7", "b0 10.2.0.9"))
-	delAddr(t, "a0", "10.1.0.7/24")
+	DelAddr(t, "a0", "10.1.0.7/24")
 	until(t, ch, "second address gone", have(a, "b0 10.2.0.9"))
 
-	f.join(t, "c", "10.3.0.1/24", "10.3.0.2/24")
-	must(t, netlink.RouteAdd(defaultRoute(t, "c0", "", 300, 0))) // no gateway
+	f.Join(t, "c", "10.3.0.1/24", "10.3.0.2/24")
+	Must(t, netlink.RouteAdd(DefaultRoute(t, "c0", "", 300, 0))) // no gateway
 	until(t, ch, "interface appears", have(a, "b0 10.2.0.9", c))
-	must(t, netlink.LinkDel(dev(t, "c0")))
+	Must(t, netlink.LinkDel(Dev(t, "c0")))
 	until(t, ch, "interface vanishes", have(a, "b0 10.2.0.9"))
 
 	cancel()
@@ -87,23 +91,23 @@ func TestNetlinkWatch(t *testing.T) {
 }
 
 func TestNetlinkCarrierAndRoute(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	f := twoLinks(t)
+	f := TwoLinks(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ch, err := (&Netlink{Options: Options{Names: []string{"a0", "b0"}}}).Watch(ctx)
-	must(t, err)
+	Must(t, err)
 	const a, b = "a0 10.1.0.1", "b0 10.2.0.1"
 	until(t, ch, "at once", have(a, b))
-	f.do(func() { down(t, "b1") })
+	f.Do(func() { Down(t, "b1") })
 	until(t, ch, "carrier lost", have(a))
-	f.do(func() { up(t, "b1") })
+	f.Do(func() { Up(t, "b1") })
 	until(t, ch, "carrier back", have(a, b))
 
 	// A change of metric reverses the order.
-	must(t, netlink.RouteDel(defaultRoute(t, "b0", "10.2.0.2", 200, 0)))
-	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 50, 0)))
+	Must(t, netlink.RouteDel(DefaultRoute(t, "b0", "10.2.0.2", 200, 0)))
+	Must(t, netlink.RouteAdd(DefaultRoute(t, "b0", "10.2.0.2", 50, 0)))
 	until(t, ch, "preferred", have(b, a))
 	cancel()
 	for range ch {
@@ -111,23 +115,23 @@ func TestNetlinkCarrierAndRoute(t *testing.T) {
 }
 
 func TestNetlinkList(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	twoLinks(t)
-	want := map[string]string{"lo": KindLoopback, "a0": KindVirtual, "b0": KindVirtual}
+	TwoLinks(t)
+	want := map[string]string{"lo": link.KindLoopback, "a0": link.KindVirtual, "b0": link.KindVirtual}
 	at := func(name string) netlink.LinkAttrs { return netlink.LinkAttrs{Name: name} }
 	for _, d := range []struct {
 		link netlink.Link
 		kind string
 	}{
-		{&netlink.Tuntap{LinkAttrs: at("t0"), Mode: netlink.TUNTAP_MODE_TUN}, KindTunnel},
-		{&netlink.Tuntap{LinkAttrs: at("t1"), Mode: netlink.TUNTAP_MODE_TAP}, KindTunnel},
-		{&netlink.Ifb{LinkAttrs: at("i0")}, KindVirtual},
-		{&netlink.Dummy{LinkAttrs: at("d0")}, KindVirtual},
-		{&netlink.Bridge{LinkAttrs: at("br0")}, KindBridge},
-		{&netlink.Wireguard{LinkAttrs: at("wg0")}, KindTunnel},
-		{&netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "a0.7", ParentIndex: dev(t, "a0").Attrs().Index}, VlanId: 7}, KindVLAN},
+		{&netlink.Tuntap{LinkAttrs: at("t0"), Mode: netlink.TUNTAP_MODE_TUN}, link.KindTunnel},
+		{&netlink.Tuntap{LinkAttrs: at("t1"), Mode: netlink.TUNTAP_MODE_TAP}, link.KindTunnel},
+		{&netlink.Ifb{LinkAttrs: at("i0")}, link.KindVirtual},
+		{&netlink.Dummy{LinkAttrs: at("d0")}, link.KindVirtual},
+		{&netlink.Bridge{LinkAttrs: at("br0")}, link.KindBridge},
+		{&netlink.Wireguard{LinkAttrs: at("wg0")}, link.KindTunnel},
+		{&netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "a0.7", ParentIndex: Dev(t, "a0").Attrs().Index}, VlanId: 7}, link.KindVLAN},
 	} {
 		if err := netlink.LinkAdd(d.link); err != nil {
 			t.Logf("without %s: this kernel cannot make it: %v", d.link.Attrs().Name, err)
@@ -136,7 +140,7 @@ func TestNetlinkList(t *testing.T) {
 		want[d.link.Attrs().Name] = d.kind
 	}
 	cs, err := (&Netlink{}).List()
-	must(t, err)
+	Must(t, err)
 	for name, kind := range want {
 		i := slices.IndexFunc(cs, func(c Candidate) bool { return c.Link.Name == name })
 		if i < 0 {
@@ -156,7 +160,7 @@ func TestNetlinkList(t *testing.T) {
 func TestNetlinkHere(t *testing.T) {
 	n := &Netlink{}
 	cs, err := n.List()
-	must(t, err)
+	Must(t, err)
 	for _, c := range cs {
 		t.Logf("%-6s %-9s %v %v %v", c.Link.Name, c.Link.Kind, c.Use, c.Link.Addrs, c.Reason)
 		if c.Reason == "" || c.Use && len(c.Link.Addrs) == 0 {
@@ -165,7 +169,7 @@ func TestNetlinkHere(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ch, err := n.Watch(ctx)
-	must(t, err)
+	Must(t, err)
 	if _, ok := <-ch; !ok {
 		t.Error("nothing sent at once")
 	}

@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Options selects which interfaces become links, and holds facts about them that only the user knows.
@@ -108,56 +110,42 @@ type Route struct {
 
 // Candidate is an interface and the decision about it.
 type Candidate struct {
-	Link     Link // the link, as far as it is known; its Addrs are the usable ones
+	Link     link.Link // the link, as far as it is known; its Addrs are the usable ones
 	Use      bool
 	Reason   string // reason for the decision, for people to read
 	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
 	Gateways []netip.Addr
 }
 
-// Kinds of links.
-const (
-	KindWiFi     = "wifi"
-	KindEthernet = "ethernet"
-	KindCellular = "cellular"
-	KindTunnel   = "tunnel"
-	KindPPP      = "ppp"
-	KindLoopback = "loopback"
-	KindBridge   = "bridge"
-	KindVLAN     = "vlan"
-	KindVirtual  = "virtual"
-	KindSOCKS5   = "socks5" // not an interface, like all kinds that are protocols of an Upstream
-)
-
 // kind returns the kind of i and, unless that kind counts as a link, the reason why not.
 func (i Interface) kind() (kind, skip string) {
 	switch typ := i.Type; {
 	case i.Encap == "loopback":
-		return KindLoopback, "loopback"
+		return link.KindLoopback, "loopback"
 	case i.WWAN || typ == "wwan" || typ == "rmnet" || strings.HasPrefix(i.Name, "rmnet_data") || strings.HasPrefix(i.Name, "ccmni"):
-		return KindCellular, ""
+		return link.KindCellular, ""
 	case i.Wireless:
-		return KindWiFi, ""
+		return link.KindWiFi, ""
 	case typ == "ppp" || i.Encap == "ppp":
-		return KindPPP, "a PPP device, which may be a modem or a VPN"
+		return link.KindPPP, "a PPP device, which may be a modem or a VPN"
 	case i.Tun || tunnelType(typ):
-		return KindTunnel, "a tunnel or VPN"
+		return link.KindTunnel, "a tunnel or VPN"
 	case typ == "bridge" || typ == "openvswitch":
-		return KindBridge, "a bridge"
+		return link.KindBridge, "a bridge"
 	case typ == "vlan":
 		if i.ParentReal {
-			return KindVLAN, ""
+			return link.KindVLAN, ""
 		}
-		return KindVLAN, "a VLAN on a virtual device"
+		return link.KindVLAN, "a VLAN on a virtual device"
 	case typ == "bond" || typ == "team":
-		return KindEthernet, ""
+		return link.KindEthernet, ""
 	case typ == "" || typ == "device":
 		if i.Encap == "none" {
-			return KindTunnel, "a tunnel or VPN"
+			return link.KindTunnel, "a tunnel or VPN"
 		}
-		return KindEthernet, ""
+		return link.KindEthernet, ""
 	default: // veth, dummy, ifb, macvlan, ipvlan, vrf, netkit, ...
-		return KindVirtual, "a virtual device (" + typ + ")"
+		return link.KindVirtual, "a virtual device (" + typ + ")"
 	}
 }
 
@@ -174,8 +162,8 @@ func tunnelType(typ string) bool {
 func decide(i Interface, o Options) Candidate {
 	kind, skip := i.kind()
 	o = o.of(i.Name)
-	c := Candidate{Link: Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name]}}
-	c.Link.Terms.Metered = kind == KindCellular
+	c := Candidate{Link: link.Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name]}}
+	c.Link.Terms.Metered = kind == link.KindCellular
 	if m, ok := o.Metered[i.Name]; ok {
 		c.Link.Terms.Metered = m
 	}
@@ -200,9 +188,9 @@ func decide(i Interface, o Options) Candidate {
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration uses its name for an upstream proxy (via)", i.Name)
 	case len(o.Names) > 0 && !slices.Contains(o.Names, i.Name):
 		c.Reason = "not one of the links that were named"
-	case kind == KindLoopback:
+	case kind == link.KindLoopback:
 		c.Reason = "loopback"
-	case skip != "" && !named && (carriesVPN(kind) || !i.World4 && !i.World6): // what the system itself uses is a link
+	case skip != "" && !named && (link.CarriesVPN(kind) || !i.World4 && !i.World6): // what the system itself uses is a link
 		c.Reason = fmt.Sprintf("%s; --link %s uses it anyway", skip, i.Name)
 	case !i.Up:
 		c.Reason = fmt.Sprintf("down; to enable it, run `ip link set %s up`", i.Name)
@@ -224,7 +212,7 @@ func decide(i Interface, o Options) Candidate {
 
 // route decides on an interface that is up and has addresses.
 func route(c *Candidate, routes []Route, named bool) {
-	c.Link.Metric = Unranked
+	c.Link.Metric = link.Unranked
 	if len(routes) == 0 && named {
 		c.Use, c.Reason = true, "named; without a default route, it reaches only its own networks"
 		c.Link.Confined = true
@@ -315,7 +303,7 @@ func candidates(all []Interface, o Options) []Candidate {
 	})
 	for _, name := range o.Names {
 		if !slices.Contains(o.Taken, name) && !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
-			cs = append(cs, Candidate{Link: Link{Name: name}, Reason: "there is no interface with this name"})
+			cs = append(cs, Candidate{Link: link.Link{Name: name}, Reason: "there is no interface with this name"})
 		}
 	}
 	return cs
@@ -326,7 +314,7 @@ func candidates(all []Interface, o Options) []Candidate {
 // carries everything.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
-	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
+	return (i.World4 || i.World6) && link.CarriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
 }
 
 // vpnsOf returns the names of the VPNs by family: IPv4, IPv6; "" if there is none.
@@ -391,8 +379,8 @@ func order(use bool) int {
 }
 
 // links returns the interfaces that are used, the one that the system prefers first.
-func links(all []Interface, o Options) []Link {
-	ls := []Link{}
+func links(all []Interface, o Options) []link.Link {
+	ls := []link.Link{}
 	for _, c := range candidates(all, o) {
 		if c.Use {
 			ls = append(ls, c.Link)

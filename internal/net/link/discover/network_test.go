@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"net/netip"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/core/policy"
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // TestDecideNamesTheNetwork: a candidate is identified by its routers.
@@ -23,8 +24,8 @@ func TestDecideNamesTheNetwork(t *testing.T) {
 	if one != again || one == other {
 		t.Errorf("%q, %q, %q", one, again, other)
 	}
-	l := Link{Name: "eth0", Network: one}
-	if o := (Link{Name: "eth0", Network: other}); l.Equal(o) {
+	l := link.Link{Name: "eth0", Network: one}
+	if o := (link.Link{Name: "eth0", Network: other}); l.Equal(o) {
 		t.Error("a link in another network is the same")
 	}
 }
@@ -32,7 +33,7 @@ func TestDecideNamesTheNetwork(t *testing.T) {
 // TestIdentify: a network has the same name whenever the link is in it, and a different one from other networks of the link.
 func TestIdentify(t *testing.T) {
 	type at struct {
-		link          Link
+		link          link.Link
 		gateways, dns []string
 	}
 	name := func(a at) string {
@@ -46,8 +47,8 @@ func TestIdentify(t *testing.T) {
 		}
 		return Identify(a.link, gateways, dns)
 	}
-	wlan := func(nets ...string) Link {
-		l := Link{Name: "wlan0", Kind: KindWiFi}
+	wlan := func(nets ...string) link.Link {
+		l := link.Link{Name: "wlan0", Kind: link.KindWiFi}
 		for _, n := range nets {
 			l.Prefixes = append(l.Prefixes, netip.MustParsePrefix(n))
 		}
@@ -56,10 +57,10 @@ func TestIdentify(t *testing.T) {
 	other := wlan("192.168.1.0/24")
 	other.Name = "wlan1"
 	wired := wlan("192.168.1.0/24")
-	wired.Kind = KindEthernet
-	modem := func(name string, handle uint64, nets ...string) Link {
+	wired.Kind = link.KindEthernet
+	modem := func(name string, handle uint64, nets ...string) link.Link {
 		l := wlan(nets...)
-		l.Name, l.Kind, l.Handle = name, KindCellular, handle
+		l.Name, l.Kind, l.Handle = name, link.KindCellular, handle
 		return l
 	}
 	home := at{wlan("192.168.1.0/24"), []string{"192.168.1.1"}, nil}
@@ -97,11 +98,11 @@ func TestIdentify(t *testing.T) {
 
 // TestEqual: a change of any field makes another link.
 func TestEqual(t *testing.T) {
-	l := Link{Name: "a"}
+	l := link.Link{Name: "a"}
 	if !l.Equal(l) {
 		t.Error("a link differs from itself")
 	}
-	for f := range reflect.TypeFor[Link]().Fields() {
+	for f := range reflect.TypeFor[link.Link]().Fields() {
 		o := l
 		v := reflect.ValueOf(&o).Elem().FieldByIndex(f.Index)
 		switch v.Kind() {
@@ -116,7 +117,7 @@ func TestEqual(t *testing.T) {
 		case reflect.Slice:
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		case reflect.Interface:
-			v.Set(reflect.ValueOf(DialFunc(nil).Path(l)))
+			v.Set(reflect.ValueOf(link.DialFunc(nil).Path(l)))
 		default:
 			switch v.Type() {
 			case reflect.TypeFor[netip.Prefix]():

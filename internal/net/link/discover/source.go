@@ -1,10 +1,11 @@
-package link
+package discover
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Source reports which links exist.
@@ -12,18 +13,18 @@ type Source interface {
 	// Watch sends the links at once and again whenever they differ from those it sent last; a slow receiver misses states in
 	// between. The receiver must not change the slice. The channel is closed when ctx has ended and everything that Watch started
 	// has ended. An error means that the links cannot be observed at all.
-	Watch(ctx context.Context) (<-chan []Link, error)
+	Watch(ctx context.Context) (<-chan []link.Link, error)
 }
 
 // Changes is the difference between two snapshots.
 type Changes struct {
-	Added, Removed []Link
-	Changed        []Link // as they are now
+	Added, Removed []link.Link
+	Changed        []link.Link // as they are now
 }
 
 // Diff compares two snapshots by name. A link whose kernel index or handle differs is a new link with the same name: it is
 // both removed and added.
-func Diff(before, now []Link) Changes {
+func Diff(before, now []link.Link) Changes {
 	var c Changes
 	for _, b := range before {
 		if n, ok := find(now, b.Name); !ok || !n.Same(b) {
@@ -41,29 +42,10 @@ func Diff(before, now []Link) Changes {
 	return c
 }
 
-// losses returns the links in shown without what is missing from now; new links and additions in now do not count yet. The result
-// equals shown if nothing was lost.
-func losses(shown, now []Link) []Link {
-	left := make([]Link, 0, len(shown))
-	for _, s := range shown {
-		n, ok := find(now, s.Name)
-		if !ok || !n.Same(s) {
-			continue
-		}
-		addrs := slices.DeleteFunc(slices.Clone(s.Addrs), func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })
-		if len(addrs) == 0 {
-			continue
-		}
-		s.Addrs = addrs
-		left = append(left, s)
-	}
-	return left
-}
-
-func find(links []Link, name string) (Link, bool) {
-	i := slices.IndexFunc(links, func(l Link) bool { return l.Name == name })
+func find(links []link.Link, name string) (link.Link, bool) {
+	i := slices.IndexFunc(links, func(l link.Link) bool { return l.Name == name })
 	if i < 0 {
-		return Link{}, false
+		return link.Link{}, false
 	}
 	return links[i], true
 }
@@ -71,17 +53,17 @@ func find(links []Link, name string) (Link, bool) {
 // Static is a Source with links that its owner sets. The zero value has none.
 type Static struct {
 	mu      sync.Mutex
-	links   []Link
+	links   []link.Link
 	changed chan struct{} // closed by the next Set; nil if nobody waits
 }
 
 // NewStatic returns a Source with these links.
-func NewStatic(links ...Link) *Static {
+func NewStatic(links ...link.Link) *Static {
 	return &Static{links: slices.Clone(links)}
 }
 
 // Set replaces the links.
-func (s *Static) Set(links ...Link) {
+func (s *Static) Set(links ...link.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.links = slices.Clone(links)
@@ -92,19 +74,19 @@ func (s *Static) Set(links ...Link) {
 }
 
 // Watch implements [Source]; it never fails.
-func (s *Static) Watch(ctx context.Context) (<-chan []Link, error) {
-	out := make(chan []Link)
+func (s *Static) Watch(ctx context.Context) (<-chan []link.Link, error) {
+	out := make(chan []link.Link)
 	go s.serve(ctx, out)
 	return out, nil
 }
 
-func (s *Static) serve(ctx context.Context, out chan<- []Link) {
+func (s *Static) serve(ctx context.Context, out chan<- []link.Link) {
 	defer close(out)
-	var sent []Link
+	var sent []link.Link
 	for first := true; ; {
 		links, changed := s.now()
 		send := out
-		if !first && equalLinks(links, sent) {
+		if !first && link.Equal(links, sent) {
 			send = nil
 		}
 		select {
@@ -118,7 +100,7 @@ func (s *Static) serve(ctx context.Context, out chan<- []Link) {
 }
 
 // now returns the links and a channel that is closed when they are replaced.
-func (s *Static) now() ([]Link, <-chan struct{}) {
+func (s *Static) now() ([]link.Link, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed == nil {

@@ -1,8 +1,12 @@
-package link
+package discover
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // How long a gain is left to settle, counted from the first event, and how often to look when no events can arrive.
@@ -40,12 +44,12 @@ func give(c chan<- struct{}) {
 type past map[string]lastSeen
 
 type lastSeen struct {
-	link Link
+	link link.Link
 	lost time.Time // zero = it is there
 }
 
 // settled records a result that has settled.
-func (p past) settled(now []Link) {
+func (p past) settled(now []link.Link) {
 	for name, l := range p {
 		_, here := find(now, name)
 		switch {
@@ -66,7 +70,7 @@ func (p past) settled(now []Link) {
 func (l lastSeen) recent() bool { return l.lost.IsZero() || time.Since(l.lost) <= remembered }
 
 // misses reports whether links that were there recently are not shown as they were.
-func (p past) misses(shown []Link) bool {
+func (p past) misses(shown []link.Link) bool {
 	for name, l := range p {
 		if s, ok := find(shown, name); l.recent() && !(ok && s.Equal(l.link)) {
 			return true
@@ -76,7 +80,7 @@ func (p past) misses(shown []Link) bool {
 }
 
 // returned returns the links in shown and the links in now that are back unchanged, in the order of now.
-func (p past) returned(shown, now []Link) (all []Link) {
+func (p past) returned(shown, now []link.Link) (all []link.Link) {
 	for _, l := range now {
 		if was, ok := p[l.Name]; ok && was.recent() && was.link.Equal(l) {
 			all = append(all, l)
@@ -89,9 +93,9 @@ func (p past) returned(shown, now []Link) (all []Link) {
 
 // watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A failed look is repeated after the
 // settling time; until then the last result stays in effect.
-func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, error), out chan<- []Link) {
+func watch(ctx context.Context, h hints, first []link.Link, look func() ([]link.Link, error), out chan<- []link.Link) {
 	shown := first
-	var sent []Link
+	var sent []link.Link
 	timer := time.NewTimer(settle)
 	timer.Stop()
 	armed := false
@@ -115,7 +119,7 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 	dead := h.dead
 	for fresh := true; ; {
 		send := out
-		if !fresh && equalLinks(shown, sent) {
+		if !fresh && link.Equal(shown, sent) {
 			send = nil
 		}
 		select {
@@ -163,4 +167,23 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 			}
 		}
 	}
+}
+
+// losses returns the links in shown without what is missing from now; new links and additions in now do not count yet. The result
+// equals shown if nothing was lost.
+func losses(shown, now []link.Link) []link.Link {
+	left := make([]link.Link, 0, len(shown))
+	for _, s := range shown {
+		n, ok := find(now, s.Name)
+		if !ok || !n.Same(s) {
+			continue
+		}
+		addrs := slices.DeleteFunc(slices.Clone(s.Addrs), func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })
+		if len(addrs) == 0 {
+			continue
+		}
+		s.Addrs = addrs
+		left = append(left, s)
+	}
+	return left
 }

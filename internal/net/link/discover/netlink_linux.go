@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Netlink is the Source that asks the Linux kernel. It observes the network namespace of the thread that calls Watch.
@@ -76,7 +78,7 @@ func (n *Netlink) VPNs() (names []string) {
 
 // Watch implements [Source]. It sends a loss (interface down or gone, address or route removed) at once, a link that returned
 // unchanged at most 10 ms after its last event, and anything else 100 ms after its first event.
-func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
+func (n *Netlink) Watch(ctx context.Context) (<-chan []link.Link, error) {
 	// Subscribed before the first look, so that no change falls between the two.
 	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
 		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE)
@@ -88,7 +90,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 		sock.Close()
 		return nil, err
 	}
-	look := func() ([]Link, error) {
+	look := func() ([]link.Link, error) {
 		all, err := k.interfaces()
 		return links(all, n.options()), err
 	}
@@ -98,7 +100,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 		sock.Close()
 		return nil, err
 	}
-	out := make(chan []Link)
+	out := make(chan []link.Link)
 	h := newHints()
 	n.mu.Lock()
 	n.changed = h.set
@@ -109,7 +111,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 }
 
 // serve owns the two sockets and the reader of events.
-func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, h hints, first []Link, look func() ([]Link, error), out chan []Link) {
+func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, h hints, first []link.Link, look func() ([]link.Link, error), out chan []link.Link) {
 	defer close(out)
 	defer k.close()
 	go readEvents(sock, h)

@@ -1,4 +1,4 @@
-package link
+package linktest
 
 import (
 	"encoding/binary"
@@ -12,40 +12,40 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// asked is a question that a server received.
-type asked struct {
+// Asked is a question that a server received.
+type Asked struct {
 	Name string
 	Type dnsmessage.Type
 	TCP  bool
 	EDNS bool
 }
 
-// said is a scripted answer; the zero value is an answer without records.
-type said struct {
+// Said is a scripted answer; the zero value is an answer without records.
+type Said struct {
 	Drop      bool
 	RCode     dnsmessage.RCode
 	Truncated bool
 	Addrs     []netip.Addr
 }
 
-// dnsServer answers DNS questions on UDP and TCP according to a script.
-type dnsServer struct {
-	addr   netip.AddrPort
-	script func(asked) said
+// DNSServer answers DNS questions on UDP and TCP according to a script.
+type DNSServer struct {
+	Addr   netip.AddrPort
+	script func(Asked) Said
 
 	mu  sync.Mutex
-	got []asked
+	got []Asked
 }
 
-// serveDNS starts a server at ip, port 0 = any, until the test ends. Its sockets belong to the calling thread's namespace.
-func serveDNS(t *testing.T, at string, script func(asked) said) *dnsServer {
+// ServeDNS starts a server at ip, port 0 = any, until the test ends. Its sockets belong to the calling thread's namespace.
+func ServeDNS(t *testing.T, at string, script func(Asked) Said) *DNSServer {
 	t.Helper()
 	tcp, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &dnsServer{addr: tcp.Addr().(*net.TCPAddr).AddrPort(), script: script}
-	udp, err := net.ListenPacket("udp", s.addr.String())
+	s := &DNSServer{Addr: tcp.Addr().(*net.TCPAddr).AddrPort(), script: script}
+	udp, err := net.ListenPacket("udp", s.Addr.String())
 	if err != nil {
 		tcp.Close()
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func serveDNS(t *testing.T, at string, script func(asked) said) *dnsServer {
 	return s
 }
 
-func (s *dnsServer) serveUDP(c net.PacketConn) {
+func (s *DNSServer) serveUDP(c net.PacketConn) {
 	b := make([]byte, 4096)
 	for {
 		n, from, err := c.ReadFrom(b)
@@ -74,7 +74,7 @@ func (s *dnsServer) serveUDP(c net.PacketConn) {
 	}
 }
 
-func (s *dnsServer) serveTCP(l net.Listener) {
+func (s *DNSServer) serveTCP(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -93,7 +93,7 @@ func (s *dnsServer) serveTCP(l net.Listener) {
 	}
 }
 
-func (s *dnsServer) answer(query []byte, tcp bool) []byte {
+func (s *DNSServer) answer(query []byte, tcp bool) []byte {
 	var p dnsmessage.Parser
 	h, err := p.Start(query)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *dnsServer) answer(query []byte, tcp bool) []byte {
 	if err != nil {
 		return nil
 	}
-	a := asked{q.Name.String(), q.Type, tcp, binary.BigEndian.Uint16(query[10:]) > 0}
+	a := Asked{q.Name.String(), q.Type, tcp, binary.BigEndian.Uint16(query[10:]) > 0}
 	s.mu.Lock()
 	s.got = append(s.got, a)
 	s.mu.Unlock()
@@ -133,12 +133,12 @@ func (s *dnsServer) answer(query []byte, tcp bool) []byte {
 	return m
 }
 
-// asks returns the questions so far.
-func (s *dnsServer) asks() []asked {
+// Asks returns the questions so far.
+func (s *DNSServer) Asks() []Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.got)
 }
 
-// always is a script that gives every question the same answer.
-func always(say said) func(asked) said { return func(asked) said { return say } }
+// Always is a script that gives every question the same answer.
+func Always(say Said) func(Asked) Said { return func(Asked) Said { return say } }

@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // kernel asks rtnetlink for the state of all interfaces. It belongs to the network namespace that it was opened in.
@@ -168,7 +170,7 @@ func (k *kernel) route(family, index int, from netip.Addr) error {
 }
 
 // Routed returns an error if a socket that is bound to l finds no way out in any of l's address families.
-func Routed(l Link) error {
+func Routed(l link.Link) error {
 	k, err := openKernel(nil)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 func addr(s string) Address { return Address{Addr: netip.MustParseAddr(s)} }
@@ -46,46 +48,46 @@ func TestDecide(t *testing.T) {
 		kind   string
 		reason string // part of it
 	}{
-		{"ethernet", func(*Interface) {}, nil, true, KindEthernet, "default route"},
-		{"state unknown", func(i *Interface) { i.State = "unknown" }, nil, true, KindEthernet, ""},
-		{"wifi", func(i *Interface) { i.Wireless = true }, nil, true, KindWiFi, ""},
-		{"modem without a link layer", func(i *Interface) { i.WWAN, i.Encap = true, "none" }, nil, true, KindCellular, ""},
-		{"modem of a phone", typed("rmnet_data0", "rmnet", "unknown519"), nil, true, KindCellular, ""},
-		{"bond", typed("bond0", "bond", "ether"), nil, true, KindEthernet, ""},
-		{"vlan on hardware", func(i *Interface) { i.Type, i.ParentReal = "vlan", true }, nil, true, KindVLAN, ""},
-		{"vlan on a veth", typed("v.7", "vlan", "ether"), nil, false, KindVLAN, "VLAN on a virtual device"},
-		{"loopback", typed("lo", "device", "loopback"), nil, false, KindLoopback, "loopback"},
-		{"tun", typed("tun0", "tuntap", "none"), nil, false, KindTunnel, "VPN"},
-		{"tap seen in sysfs only", func(i *Interface) { i.Tun = true }, nil, false, KindTunnel, "VPN"},
-		{"wireguard", typed("wg0", "wireguard", "none"), nil, false, KindTunnel, "--link wg0"},
-		{"VPN driver that names no type", typed("x0", "device", "none"), nil, false, KindTunnel, "VPN"},
-		{"ppp", typed("ppp0", "ppp", "ppp"), nil, false, KindPPP, "modem or a VPN"},
-		{"docker0", typed("docker0", "bridge", "ether"), nil, false, KindBridge, "bridge"},
-		{"veth", typed("veth1a2b", "veth", "ether"), nil, false, KindVirtual, "veth"},
-		{"dummy", typed("dummy0", "dummy", "ether"), nil, false, KindVirtual, "dummy"},
-		{"ifb", typed("ifb0", "ifb", "ether"), nil, false, KindVirtual, "ifb"},
-		{"macvlan", typed("mv0", "macvlan", "ether"), nil, false, KindVirtual, "macvlan"},
+		{"ethernet", func(*Interface) {}, nil, true, link.KindEthernet, "default route"},
+		{"state unknown", func(i *Interface) { i.State = "unknown" }, nil, true, link.KindEthernet, ""},
+		{"wifi", func(i *Interface) { i.Wireless = true }, nil, true, link.KindWiFi, ""},
+		{"modem without a link layer", func(i *Interface) { i.WWAN, i.Encap = true, "none" }, nil, true, link.KindCellular, ""},
+		{"modem of a phone", typed("rmnet_data0", "rmnet", "unknown519"), nil, true, link.KindCellular, ""},
+		{"bond", typed("bond0", "bond", "ether"), nil, true, link.KindEthernet, ""},
+		{"vlan on hardware", func(i *Interface) { i.Type, i.ParentReal = "vlan", true }, nil, true, link.KindVLAN, ""},
+		{"vlan on a veth", typed("v.7", "vlan", "ether"), nil, false, link.KindVLAN, "VLAN on a virtual device"},
+		{"loopback", typed("lo", "device", "loopback"), nil, false, link.KindLoopback, "loopback"},
+		{"tun", typed("tun0", "tuntap", "none"), nil, false, link.KindTunnel, "VPN"},
+		{"tap seen in sysfs only", func(i *Interface) { i.Tun = true }, nil, false, link.KindTunnel, "VPN"},
+		{"wireguard", typed("wg0", "wireguard", "none"), nil, false, link.KindTunnel, "--link wg0"},
+		{"VPN driver that names no type", typed("x0", "device", "none"), nil, false, link.KindTunnel, "VPN"},
+		{"ppp", typed("ppp0", "ppp", "ppp"), nil, false, link.KindPPP, "modem or a VPN"},
+		{"docker0", typed("docker0", "bridge", "ether"), nil, false, link.KindBridge, "bridge"},
+		{"veth", typed("veth1a2b", "veth", "ether"), nil, false, link.KindVirtual, "veth"},
+		{"dummy", typed("dummy0", "dummy", "ether"), nil, false, link.KindVirtual, "dummy"},
+		{"ifb", typed("ifb0", "ifb", "ether"), nil, false, link.KindVirtual, "ifb"},
+		{"macvlan", typed("mv0", "macvlan", "ether"), nil, false, link.KindVirtual, "macvlan"},
 
-		{"named tun", typed("tun0", "tuntap", "none"), []string{"tun0"}, true, KindTunnel, "named"},
-		{"named veth", typed("v0", "veth", "ether"), []string{"x", "v0"}, true, KindVirtual, "named"},
-		{"not named", func(*Interface) {}, []string{"wlan0"}, false, KindEthernet, "not one of the links"},
-		{"named but down", func(i *Interface) { i.Up = false }, []string{"eth0"}, false, KindEthernet, "ip link set eth0 up"},
-		{"named without a route", func(i *Interface) { i.Routes = nil }, []string{"eth0"}, true, KindEthernet, "own networks"},
+		{"named tun", typed("tun0", "tuntap", "none"), []string{"tun0"}, true, link.KindTunnel, "named"},
+		{"named veth", typed("v0", "veth", "ether"), []string{"x", "v0"}, true, link.KindVirtual, "named"},
+		{"not named", func(*Interface) {}, []string{"wlan0"}, false, link.KindEthernet, "not one of the links"},
+		{"named but down", func(i *Interface) { i.Up = false }, []string{"eth0"}, false, link.KindEthernet, "ip link set eth0 up"},
+		{"named without a route", func(i *Interface) { i.Routes = nil }, []string{"eth0"}, true, link.KindEthernet, "own networks"},
 
-		{"down; to enable", func(i *Interface) { i.Up, i.State = false, "down" }, nil, false, KindEthernet, "down; to enable"},
-		{"no carrier", func(i *Interface) { i.State = "down" }, nil, false, KindEthernet, "no carrier"},
-		{"not associated", func(i *Interface) { i.State = "dormant" }, nil, false, KindEthernet, "dormant"},
-		{"no address", func(i *Interface) { i.Addrs = nil }, nil, false, KindEthernet, "no global address"},
-		{"link-local only", func(i *Interface) { i.Addrs = []Address{addr("169.254.1.1"), addr("fe80::1")} }, nil, false, KindEthernet, "no global address"},
+		{"down; to enable", func(i *Interface) { i.Up, i.State = false, "down" }, nil, false, link.KindEthernet, "down; to enable"},
+		{"no carrier", func(i *Interface) { i.State = "down" }, nil, false, link.KindEthernet, "no carrier"},
+		{"not associated", func(i *Interface) { i.State = "dormant" }, nil, false, link.KindEthernet, "dormant"},
+		{"no address", func(i *Interface) { i.Addrs = nil }, nil, false, link.KindEthernet, "no global address"},
+		{"link-local only", func(i *Interface) { i.Addrs = []Address{addr("169.254.1.1"), addr("fe80::1")} }, nil, false, link.KindEthernet, "no global address"},
 		{
 			"address not proven yet", func(i *Interface) { i.Addrs = []Address{{Addr: netip.MustParseAddr("2001:db8::1"), Unproven: true}} },
-			nil, false, KindEthernet, "duplicates",
+			nil, false, link.KindEthernet, "duplicates",
 		},
-		{"no default route", func(i *Interface) { i.Routes = nil }, nil, false, KindEthernet, "no default route"},
+		{"no default route", func(i *Interface) { i.Routes = nil }, nil, false, link.KindEthernet, "no default route"},
 		{
 			"default route of the other family",
 			func(i *Interface) { i.Addrs, i.Routes = []Address{addr("192.0.2.7")}, []Route{{Six: true}} },
-			nil, false, KindEthernet, "family",
+			nil, false, link.KindEthernet, "family",
 		},
 	}
 	for _, tt := range tests {
@@ -118,11 +120,11 @@ func TestDecideFillsTheLink(t *testing.T) {
 			t.Errorf("metric %d, want that of the main table", got)
 		}
 		i.Routes = []Route{{Metric: 0, Own: true}}
-		if got := decide(i, Options{}).Link.Metric; got != Unranked {
+		if got := decide(i, Options{}).Link.Metric; got != link.Unranked {
 			t.Errorf("metric %d of a link that the main table does not know, want the last place", got)
 		}
 		i.Routes = nil
-		if got := decide(i, Options{Names: []string{"eth0"}}).Link.Metric; got != Unranked {
+		if got := decide(i, Options{Names: []string{"eth0"}}).Link.Metric; got != link.Unranked {
 			t.Errorf("metric %d of a link without a default route, want the last place", got)
 		}
 	})

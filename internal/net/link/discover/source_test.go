@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 func ips(ss ...string) (as []netip.Addr) {
@@ -18,8 +20,8 @@ func ips(ss ...string) (as []netip.Addr) {
 	return as
 }
 
-func lnk(name string, index int, addrs ...string) Link {
-	return Link{Name: name, Index: index, Addrs: ips(addrs...)}
+func lnk(name string, index int, addrs ...string) link.Link {
+	return link.Link{Name: name, Index: index, Addrs: ips(addrs...)}
 }
 
 func TestDiffAndLosses(t *testing.T) {
@@ -29,26 +31,26 @@ func TestDiffAndLosses(t *testing.T) {
 	other := lnk("a", 9, "10.0.0.1")
 	tests := []struct {
 		name                    string
-		before, now             []Link
-		added, removed, changed []Link
-		left                    []Link
+		before, now             []link.Link
+		added, removed, changed []link.Link
+		left                    []link.Link
 	}{
-		{"nothing", []Link{a, b}, []Link{a, b}, nil, nil, nil, []Link{a, b}},
-		{"first", nil, []Link{a}, []Link{a}, nil, nil, nil},
-		{"gone", []Link{a, b}, []Link{b}, nil, []Link{a}, nil, []Link{b}},
-		{"new", []Link{b}, []Link{a, b}, []Link{a}, nil, nil, []Link{b}},
-		{"address gone", []Link{a}, []Link{less}, nil, nil, []Link{less}, []Link{less}},
-		{"address new", []Link{a}, []Link{more}, nil, nil, []Link{more}, []Link{a}},
-		{"replaced by another interface", []Link{a}, []Link{other}, []Link{other}, []Link{a}, nil, nil},
-		{"renumbered", []Link{b}, []Link{lnk("b", 2, "10.0.0.3")}, nil, nil, []Link{lnk("b", 2, "10.0.0.3")}, nil},
+		{"nothing", []link.Link{a, b}, []link.Link{a, b}, nil, nil, nil, []link.Link{a, b}},
+		{"first", nil, []link.Link{a}, []link.Link{a}, nil, nil, nil},
+		{"gone", []link.Link{a, b}, []link.Link{b}, nil, []link.Link{a}, nil, []link.Link{b}},
+		{"new", []link.Link{b}, []link.Link{a, b}, []link.Link{a}, nil, nil, []link.Link{b}},
+		{"address gone", []link.Link{a}, []link.Link{less}, nil, nil, []link.Link{less}, []link.Link{less}},
+		{"address new", []link.Link{a}, []link.Link{more}, nil, nil, []link.Link{more}, []link.Link{a}},
+		{"replaced by another interface", []link.Link{a}, []link.Link{other}, []link.Link{other}, []link.Link{a}, nil, nil},
+		{"renumbered", []link.Link{b}, []link.Link{lnk("b", 2, "10.0.0.3")}, nil, nil, []link.Link{lnk("b", 2, "10.0.0.3")}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Diff(tt.before, tt.now)
-			if !equalLinks(c.Added, tt.added) || !equalLinks(c.Removed, tt.removed) || !equalLinks(c.Changed, tt.changed) {
+			if !link.Equal(c.Added, tt.added) || !link.Equal(c.Removed, tt.removed) || !link.Equal(c.Changed, tt.changed) {
 				t.Errorf("diff %+v", c)
 			}
-			if got := losses(tt.before, tt.now); !equalLinks(got, tt.left) {
+			if got := losses(tt.before, tt.now); !link.Equal(got, tt.left) {
 				t.Errorf("left %v, want %v", got, tt.left)
 			}
 		})
@@ -65,8 +67,8 @@ func TestStatic(t *testing.T) {
 		s := NewStatic(a)
 		one, _ := s.Watch(ctx)
 		two, _ := s.Watch(ctx)
-		for _, ch := range []<-chan []Link{one, two} {
-			if got := <-ch; !equalLinks(got, []Link{a}) {
+		for _, ch := range []<-chan []link.Link{one, two} {
+			if got := <-ch; !link.Equal(got, []link.Link{a}) {
 				t.Errorf("at once: %v", got)
 			}
 		}
@@ -80,7 +82,7 @@ func TestStatic(t *testing.T) {
 		s.Set(b)
 		s.Set(a, b)
 		synctest.Wait()
-		if got := <-one; !equalLinks(got, []Link{a, b}) {
+		if got := <-one; !link.Equal(got, []link.Link{a, b}) {
 			t.Errorf("a slow receiver gets the last state: %v", got)
 		}
 		<-two
@@ -108,19 +110,19 @@ func TestStatic(t *testing.T) {
 // kernelFake holds the links that look reads, and the times of reads.
 type kernelFake struct {
 	mu    sync.Mutex
-	links []Link
+	links []link.Link
 	err   error
 	looks int
 }
 
-func (k *kernelFake) look() ([]Link, error) {
+func (k *kernelFake) look() ([]link.Link, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.looks++
 	return slices.Clone(k.links), k.err
 }
 
-func (k *kernelFake) set(err error, links ...Link) {
+func (k *kernelFake) set(err error, links ...link.Link) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.links, k.err = links, err
@@ -133,19 +135,19 @@ func (k *kernelFake) looked() int {
 }
 
 // inWatch runs f against a watch in virtual time.
-func inWatch(t *testing.T, first []Link, f func(k *kernelFake, h hints, next func() ([]Link, time.Duration))) {
+func inWatch(t *testing.T, first []link.Link, f func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration))) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		k, h, out := &kernelFake{links: first}, newHints(), make(chan []Link)
+		k, h, out := &kernelFake{links: first}, newHints(), make(chan []link.Link)
 		done := make(chan struct{})
 		go func() {
 			watch(ctx, h, first, k.look, out)
 			close(done)
 		}()
-		if got := <-out; !equalLinks(got, first) {
+		if got := <-out; !link.Equal(got, first) {
 			t.Errorf("first %v", got)
 		}
-		f(k, h, func() ([]Link, time.Duration) {
+		f(k, h, func() ([]link.Link, time.Duration) {
 			start := time.Now()
 			select {
 			case ls := <-out:
@@ -161,40 +163,40 @@ func inWatch(t *testing.T, first []Link, f func(k *kernelFake, h hints, next fun
 
 func TestWatch(t *testing.T) {
 	a, b := lnk("a", 1, "10.0.0.1"), lnk("b", 2, "10.0.0.2")
-	want := func(t *testing.T, ls []Link, took time.Duration, wantLinks []Link, wantTook time.Duration) {
+	want := func(t *testing.T, ls []link.Link, took time.Duration, wantLinks []link.Link, wantTook time.Duration) {
 		t.Helper()
-		if !equalLinks(ls, wantLinks) || took != wantTook {
+		if !link.Equal(ls, wantLinks) || took != wantTook {
 			t.Errorf("got %v after %v, want %v after %v", ls, took, wantLinks, wantTook)
 		}
 	}
 	t.Run("a loss at once", func(t *testing.T) {
-		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a, b}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, b)
 			give(h.lost)
 			ls, took := next()
-			want(t, ls, took, []Link{b}, 0)
+			want(t, ls, took, []link.Link{b}, 0)
 		})
 	})
 	t.Run("a gain when it has settled", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, a, b)
 			give(h.gained)
 			ls, took := next()
-			want(t, ls, took, []Link{a, b}, settle)
+			want(t, ls, took, []link.Link{a, b}, settle)
 		})
 	})
 	t.Run("both in one look: the loss is not kept back, the gain is", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, b)
 			give(h.lost)
 			ls, took := next()
-			want(t, ls, took, []Link{}, 0)
+			want(t, ls, took, []link.Link{}, 0)
 			ls, took = next()
-			want(t, ls, took, []Link{b}, settle)
+			want(t, ls, took, []link.Link{b}, settle)
 		})
 	})
 	t.Run("a flap is a loss and a return", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil)
 			give(h.lost)
 			ls, took := next()
@@ -202,28 +204,28 @@ func TestWatch(t *testing.T) {
 			k.set(nil, a)
 			give(h.gained)
 			ls, took = next()
-			want(t, ls, took, []Link{a}, rejoin)
+			want(t, ls, took, []link.Link{a}, rejoin)
 		})
 	})
 	t.Run("a link that is back as it was need not settle", func(t *testing.T) {
-		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a, b}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			for range 3 {
 				k.set(nil, a)
 				give(h.lost)
 				ls, took := next()
-				want(t, ls, took, []Link{a}, 0)
+				want(t, ls, took, []link.Link{a}, 0)
 				time.Sleep(600 * time.Millisecond)
 				give(h.lost) // up again, without an address
 				time.Sleep(time.Millisecond)
 				k.set(nil, a, b)
 				give(h.gained)
 				ls, took = next()
-				want(t, ls, took, []Link{a, b}, rejoin-time.Millisecond)
+				want(t, ls, took, []link.Link{a, b}, rejoin-time.Millisecond)
 			}
 		})
 	})
 	t.Run("after a minute it must", func(t *testing.T) {
-		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a, b}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, a)
 			give(h.lost)
 			next()
@@ -231,11 +233,11 @@ func TestWatch(t *testing.T) {
 			k.set(nil, a, b)
 			give(h.gained)
 			ls, took := next()
-			want(t, ls, took, []Link{a, b}, settle)
+			want(t, ls, took, []link.Link{a, b}, settle)
 		})
 	})
 	t.Run("and so must one that has changed, and what is new", func(t *testing.T) {
-		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a, b}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil)
 			give(h.lost)
 			next()
@@ -245,13 +247,13 @@ func TestWatch(t *testing.T) {
 			k.set(nil, a, moved, c)
 			give(h.gained)
 			ls, took := next()
-			want(t, ls, took, []Link{a}, rejoin)
+			want(t, ls, took, []link.Link{a}, rejoin)
 			ls, took = next()
-			want(t, ls, took, []Link{a, moved, c}, settle-rejoin)
+			want(t, ls, took, []link.Link{a, moved, c}, settle-rejoin)
 		})
 	})
 	t.Run("addresses that return", func(t *testing.T) {
-		inWatch(t, []Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, a)
 			give(h.lost)
 			next()
@@ -262,11 +264,11 @@ func TestWatch(t *testing.T) {
 			k.set(nil, lnk("a", 1, "10.0.0.1", "10.0.0.2"))
 			give(h.gained)
 			ls, took := next()
-			want(t, ls, took, []Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, rejoin)
+			want(t, ls, took, []link.Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, rejoin)
 		})
 	})
 	t.Run("while one is missed, a storm is looked at a hundred times a second", func(t *testing.T) {
-		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a, b}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(nil, a)
 			give(h.lost)
 			next()
@@ -280,7 +282,7 @@ func TestWatch(t *testing.T) {
 		})
 	})
 	t.Run("events without a difference send nothing", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			give(h.lost)
 			give(h.gained)
 			ls, took := next()
@@ -288,7 +290,7 @@ func TestWatch(t *testing.T) {
 		})
 	})
 	t.Run("a storm of gains is looked at ten times a second", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			for range 1000 {
 				give(h.gained)
 				time.Sleep(time.Millisecond) // virtual
@@ -299,7 +301,7 @@ func TestWatch(t *testing.T) {
 		})
 	})
 	t.Run("a look that fails is repeated", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			k.set(errors.New("interrupted"))
 			give(h.lost)
 			synctest.Wait()
@@ -309,12 +311,12 @@ func TestWatch(t *testing.T) {
 		})
 	})
 	t.Run("without events it polls", func(t *testing.T) {
-		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+		inWatch(t, []link.Link{a}, func(k *kernelFake, h hints, next func() ([]link.Link, time.Duration)) {
 			close(h.dead)
 			time.Sleep(settle + time.Millisecond)
 			k.set(nil, a, b)
 			ls, took := next()
-			want(t, ls, took, []Link{a, b}, poll-time.Millisecond)
+			want(t, ls, took, []link.Link{a, b}, poll-time.Millisecond)
 		})
 	})
 }

@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"net/netip"

@@ -1,8 +1,10 @@
-package link
+package discover
 
 import (
 	"slices"
 	"testing"
+
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
 
 	"github.com/vishvananda/netlink"
 )
@@ -10,23 +12,23 @@ import (
 // TestWorld: an interface leads to the internet if most of it is reached through that interface, whatever the routes to some hosts
 // are.
 func TestWorld(t *testing.T) {
-	if !inside(t) {
+	if !Inside(t) {
 		return
 	}
-	twoLinks(t)
+	TwoLinks(t)
 	k, err := openKernel(nil)
-	must(t, err)
+	Must(t, err)
 	defer k.close()
 	via := func(name string, networks ...string) {
 		t.Helper()
 		for _, n := range networks {
-			must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: dev(t, name).Attrs().Index, Dst: parseCIDR(t, n).IPNet}))
+			Must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: Dev(t, name).Attrs().Index, Dst: ParseCIDR(t, n).IPNet}))
 		}
 	}
 	leads := func(t *testing.T, want ...string) {
 		t.Helper()
 		all, err := k.interfaces()
-		must(t, err)
+		Must(t, err)
 		var got []string
 		for _, i := range all {
 			if i.World4 {
@@ -43,7 +45,7 @@ func TestWorld(t *testing.T) {
 		leads(t, "a0")
 	})
 	t.Run("R198 a VPN with everything but private networks, and a host beside it", func(t *testing.T) {
-		must(t, netlink.RouteDel(&netlink.Route{LinkIndex: dev(t, "b0").Attrs().Index, Dst: parseCIDR(t, "8.8.8.8/32").IPNet}))
+		Must(t, netlink.RouteDel(&netlink.Route{LinkIndex: Dev(t, "b0").Attrs().Index, Dst: ParseCIDR(t, "8.8.8.8/32").IPNet}))
 		via("a0", "8.8.8.8/32")
 		via("b0", "0.0.0.0/5", "8.0.0.0/7", "11.0.0.0/8", "12.0.0.0/6", "16.0.0.0/4", "32.0.0.0/3", "64.0.0.0/2", "128.0.0.0/3",
 			"160.0.0.0/5", "168.0.0.0/6", "172.0.0.0/12", "172.32.0.0/11", "172.64.0.0/10", "172.128.0.0/9", "173.0.0.0/8", "174.0.0.0/7",

@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"context"
@@ -7,12 +7,16 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	. "github.com/tributary-http/tributary/internal/net/link/linktest"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // broken is a Source that cannot be observed.
 type broken struct{}
 
-func (broken) Watch(context.Context) (<-chan []Link, error) { return nil, errBroken }
+func (broken) Watch(context.Context) (<-chan []link.Link, error) { return nil, errBroken }
 
 var errBroken = errors.New("broken")
 
@@ -75,7 +79,7 @@ func TestMergeFails(t *testing.T) {
 }
 
 // over is a Path that is only compared.
-type over struct{ Path }
+type over struct{ link.Path }
 
 func TestWithPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +88,7 @@ func TestWithPaths(t *testing.T) {
 		has.Path = own
 		s := NewStatic(lnk("a0", 1), has)
 		ctx, cancel := context.WithCancel(t.Context())
-		ch, err := WithPaths(s, func(Link) Path { return other }).Watch(ctx)
+		ch, err := WithPaths(s, func(link.Link) link.Path { return other }).Watch(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,32 +108,32 @@ func TestWithPaths(t *testing.T) {
 }
 
 func TestEmulatedPath(t *testing.T) {
-	ln, err := net.Listen("tcp", anyPort)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
 	var of string
-	links := DialFunc(func(ctx context.Context, l Link, network, addr string) (net.Conn, error) {
+	links := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		if of = l.Name; addr == "nowhere:1" {
 			return nil, errBroken
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}).Over(lnk("a0", 1), lnk("b0", 2))
 	c, info, err := links[1].Dial(t.Context(), "tcp", ln.Addr().String())
-	if err != nil || of != "b0" || info.RTT <= 0 && !underQEMU || info.Origin.String() != ln.Addr().String() || info.Local {
+	if err != nil || of != "b0" || info.RTT <= 0 && !UnderQEMU || info.Origin.String() != ln.Addr().String() || info.Local {
 		t.Fatalf("over %s: %+v, %v", of, info, err)
 	}
 	c.Close()
 	if _, _, err := links[0].Dial(t.Context(), "tcp", "nowhere:1"); !errors.Is(err, errBroken) || of != "a0" {
 		t.Errorf("over %s: %v", of, err)
 	}
-	var none *DialError
+	var none *link.DialError
 	if _, _, err := lnk("c0", 3).Dial(t.Context(), "tcp", "o.test:80"); !errors.As(err, &none) || none.Link != "c0" {
 		t.Errorf("a link without a path: %v", err)
 	}
-	for _, l := range []Link{links[0], lnk("c0", 3)} {
-		if err := l.Probe(t.Context()); !errors.Is(err, ErrNothingToProbe) {
+	for _, l := range []link.Link{links[0], lnk("c0", 3)} {
+		if err := l.Probe(t.Context()); !errors.Is(err, link.ErrNothingToProbe) {
 			t.Errorf("%s: %v", l.Name, err)
 		}
 	}

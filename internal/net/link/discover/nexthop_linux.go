@@ -1,4 +1,4 @@
-package link
+package discover
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/net/link"
 )
 
 // Kernel is the Router that asks the kernel's routing rules and tables. It answers for the network namespace of the process.
@@ -116,7 +118,7 @@ func (r *Kernel) leave() bool {
 }
 
 // NextHop implements [Router].
-func (r *Kernel) NextHop(a netip.Addr) (NextHop, error) {
+func (r *Kernel) NextHop(a netip.Addr) (link.NextHop, error) {
 	options := netlink.RouteGetOptions{FIBMatch: true}
 	if r.Mark != nil {
 		options.Mark = r.Mark()
@@ -128,26 +130,26 @@ func (r *Kernel) NextHop(a netip.Addr) (NextHop, error) {
 	})
 	switch {
 	case errors.Is(err, unix.ENETUNREACH), unsupported(err):
-		return NextHop{}, nil
+		return link.NextHop{}, nil
 	case errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
-		return NextHop{Blocked: true}, nil // routes of type unreachable, blackhole and prohibit
+		return link.NextHop{Blocked: true}, nil // routes of type unreachable, blackhole and prohibit
 	case err != nil:
-		return NextHop{}, fmt.Errorf("look for a route: %w", err)
+		return link.NextHop{}, fmt.Errorf("look for a route: %w", err)
 	case len(routes) == 0:
-		return NextHop{}, nil
+		return link.NextHop{}, nil
 	}
 	return nextHopOf(routes[0]), nil
 }
 
-func nextHopOf(r netlink.Route) NextHop {
-	w := NextHop{Index: r.LinkIndex, Default: true}
+func nextHopOf(r netlink.Route) link.NextHop {
+	w := link.NextHop{Index: r.LinkIndex, Default: true}
 	if w.Index == 0 && len(r.MultiPath) > 0 {
 		w.Index = r.MultiPath[0].LinkIndex
 	}
 	if r.Dst != nil {
 		to, _ := netip.AddrFromSlice(r.Dst.IP)
 		bits, _ := r.Dst.Mask.Size()
-		w.Default = worldwide(netip.PrefixFrom(to.Unmap(), bits))
+		w.Default = link.Worldwide(netip.PrefixFrom(to.Unmap(), bits))
 	}
 	switch r.Type {
 	case unix.RTN_UNICAST:
@@ -160,16 +162,16 @@ func nextHopOf(r netlink.Route) NextHop {
 }
 
 // Device implements [Router].
-func (r *Kernel) Device(index int) (Link, error) {
+func (r *Kernel) Device(index int) (link.Link, error) {
 	var d netlink.Link
 	err := r.ask(func(k *kernel) (err error) {
 		d, err = k.h.LinkByIndex(index)
 		return err
 	})
 	if err != nil {
-		return Link{}, fmt.Errorf("look for interface %d: %w", index, err)
+		return link.Link{}, fmt.Errorf("look for interface %d: %w", index, err)
 	}
 	i := newInterface(d)
 	kind, _ := i.kind()
-	return Link{Name: i.Name, Index: i.Index, Kind: kind}, nil
+	return link.Link{Name: i.Name, Index: i.Index, Kind: kind}, nil
 }
