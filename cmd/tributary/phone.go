@@ -9,22 +9,23 @@ import (
 	_ "time/tzdata" // the phone's own data may be missing, or as old as its last system update
 )
 
-// prepare does what the runtime does not do on Android. The programs for armv7 and x86_64 are static programs for Linux, and
-// their runtime does not know that it is on Android.
+// prepare does what the runtime does not do on Android. The programs for armv7 and x86_64 are static programs for
+// Linux, and their runtime does not know that it is on Android.
 func prepare() {
 	localTime()
 	trust("/")
 }
 
-// localTime sets the time zone from TZ, which the runtime ignores on Android: the months of data limits begin in local time.
+// localTime sets the time zone from TZ, which the runtime ignores on Android: the months of data limits begin in local
+// time.
 func localTime() {
 	if zone, err := time.LoadLocation(os.Getenv("TZ")); err == nil {
 		time.Local = zone
 	}
 }
 
-// trust points crypto/x509 to Android's certificate authorities, unless the environment names others: the updatable ones (Android
-// 14 and newer), otherwise those of the system.
+// trust points crypto/x509 to Android's certificate authorities, unless the environment names others: the updatable
+// ones (Android 14 and newer), otherwise those of the system.
 func trust(root string) {
 	if os.Getenv("SSL_CERT_DIR") != "" {
 		return

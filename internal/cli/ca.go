@@ -62,11 +62,13 @@ with the same constraints and is then discarded. No program trusts the authority
 			}
 			fmt.Fprintf(a.stdout, "created an authority for %s\ncertificate: %s\nprivate key: %s\n"+
 				"nothing trusts it yet; to install it: %s\n",
-				strings.Join(authority.Hosts(), ", "), stored.Certificate, stored.Key, privilege.Sudo("ca install "+stored.Certificate))
+				strings.Join(authority.Hosts(), ", "), stored.Certificate, stored.Key,
+				privilege.Sudo("ca install "+stored.Certificate))
 			return nil
 		},
 	}
-	c.Flags().StringSliceVar(&hosts, "hosts", nil, "divide https downloads from this `HOST` and its subdomains; repeatable")
+	c.Flags().StringSliceVar(&hosts, "hosts", nil,
+		"divide https downloads from this `HOST` and its subdomains; repeatable")
 	return c
 }
 
@@ -160,8 +162,8 @@ func (a *app) caStatus() *cobra.Command {
 // maxCertificate is the maximum number of bytes read from a certificate file.
 const maxCertificate = 64 << 10
 
-// rootCertificate returns the certificate of the authority in the file that args name, or of this user's authority, and the path of
-// the file.
+// rootCertificate returns the certificate of the authority in the file that args name, or of this user's authority, and
+// the path of the file.
 func (a *app) rootCertificate(args []string) (root *x509.Certificate, file string, err error) {
 	if len(args) > 0 {
 		file = args[0]

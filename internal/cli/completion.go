@@ -20,7 +20,8 @@ func (a *app) complete(c *cobra.Command) {
 		"directory": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
 	for _, flag := range []string{"scheduler", "goal", "vpn", "spread", "log-level"} {
-		values[flag] = cobra.FixedCompletions(config.Values(strings.ReplaceAll(flag, "-", "_")), cobra.ShellCompDirectiveNoFileComp)
+		values[flag] = cobra.FixedCompletions(config.Values(strings.ReplaceAll(flag, "-", "_")),
+			cobra.ShellCompDirectiveNoFileComp)
 	}
 	for flag, f := range values {
 		if c.Flags().Lookup(flag) != nil {
@@ -33,7 +34,9 @@ func (a *app) complete(c *cobra.Command) {
 }
 
 // commandNames completes the command of run: programs in $PATH, and then files.
-func (a *app) commandNames(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) commandNames(_ *cobra.Command, args []string,
+	prefix string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 || strings.Contains(prefix, "/") {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

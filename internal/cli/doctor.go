@@ -62,7 +62,8 @@ func printChecks(w io.Writer, all []doctor.Check) error {
 	}
 	for _, c := range all {
 		indent := "\n" + strings.Repeat(" ", width+11)
-		if _, err := fmt.Fprintf(w, "%-7s  %-*s  %s\n", c.Verdict, width, c.Name, strings.ReplaceAll(c.Found, "\n", indent)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-7s  %-*s  %s\n", c.Verdict, width, c.Name,
+			strings.ReplaceAll(c.Found, "\n", indent)); err != nil {
 			return err
 		}
 		if c.Fix != "" {

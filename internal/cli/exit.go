@@ -40,7 +40,10 @@ type exit struct {
 
 // commonExits are the exit codes of a command that exits does not list.
 var commonExits = []exit{
-	{exitOK, "done"}, {exitFailure, "failure"}, {exitUsage, "wrong usage or configuration"}, {exitPermission, "no permission"},
+	{exitOK, "done"},
+	{exitFailure, "failure"},
+	{exitUsage, "wrong usage or configuration"},
+	{exitPermission, "no permission"},
 }
 
 // listenExits are those of a command that opens a port.
@@ -72,7 +75,10 @@ var exits = map[string][]exit{
 		{exitUsage, "wrong usage or configuration"},
 		{exitUnfit, "problems that must be fixed"},
 	},
-	"tributary config check": {{exitOK, "done: the file is valid"}, {exitUsage, "wrong usage or configuration: the file has errors"}},
+	"tributary config check": {
+		{exitOK, "done: the file is valid"},
+		{exitUsage, "wrong usage or configuration: the file has errors"},
+	},
 }
 
 // exitsOf returns the exit codes of a command.

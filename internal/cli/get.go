@@ -106,28 +106,37 @@ type getFlags struct {
 func (f *getFlags) register(c *cobra.Command) {
 	s := c.Flags()
 	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`, or below a folder; - means standard output")
-	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file after the last part of the URL (the default; for compatibility with curl)")
-	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server suggests (Content-Disposition)")
+	s.BoolVarP(&f.fromURL, "remote-name", "O", false,
+		"name the file after the last part of the URL (the default; for compatibility with curl)")
+	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false,
+		"name the file as the server suggests (Content-Disposition)")
 	s.StringVarP(&f.dir, "directory", "d", "", "save files in the folder `DIR`, which is made if it does not exist")
 	s.StringVarP(&f.input, "input-file", "i", "", "download the URLs in `FILE`, one on each line; - means standard input")
 	s.IntVarP(&f.parallel, "jobs", "j", 1, "download `N` URLs at a time")
-	s.IntVar(&f.retry, "retry", 0, "try up to `N` more times after an error that may pass, with growing waits or as Retry-After says")
-	s.StringVar(&f.limit, "limit-rate", "", "receive at most `RATE` in all, for example 20Mbit/s, or 2M bytes per second as for curl")
+	s.IntVar(&f.retry, "retry", 0,
+		"try up to `N` more times after an error that may pass, with growing waits or as Retry-After says")
+	s.StringVar(&f.limit, "limit-rate", "",
+		"receive at most `RATE` in all, for example 20Mbit/s, or 2M bytes per second as for curl")
 	s.BoolVarP(&f.resume, "resume", "c", false, "continue FILE.part if it exists")
 	s.BoolVar(&f.force, "force", false, "overwrite an existing FILE, and a FILE.part that is not resumed")
 	s.StringVar(&f.checksum, "checksum", "", "verify the file against `SUM`: sha256:HEX or sha512:HEX")
-	s.StringArrayVarP(&f.header, "header", "H", nil, "send the header `FIELD` \"Name: value\"; \"Name:\" removes a default one; repeatable")
+	s.StringArrayVarP(&f.header, "header", "H", nil,
+		"send the header `FIELD` \"Name: value\"; \"Name:\" removes a default one; repeatable")
 	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "send `AGENT` as User-Agent; \"\" sends none")
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the CA certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
 	s.StringSliceVar(&f.except, "except", nil, "do not use the link `NAME`; repeatable")
-	s.IntVar(&f.maxLinks, "max-links", 0, "use at most `N` links at a time for each download, metered ones last; another one joins if one of them fails; 0 = all")
+	s.IntVar(&f.maxLinks, "max-links", 0,
+		"use at most `N` links at a time for each download, metered ones last; another one joins if one of them fails; 0 = all")
 	s.BoolVar(&f.background, "background", false, "give way to other traffic on the links")
 	s.StringVar(&f.goal, "goal", schedule.Fastest, goalHelp)
-	s.DurationVar(&f.within, "within", 0, "finish within `DURATION`: use costly links only if the others would take longer")
-	s.StringVar(&f.bitrate, "bitrate", "", "keep up with a player that needs `RATE`, for example 4Mbit/s: use costly links only if the others fall short")
-	s.StringVar(&f.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error; replaces the progress bars")
+	s.DurationVar(&f.within, "within", 0,
+		"finish within `DURATION`: use costly links only if the others would take longer")
+	s.StringVar(&f.bitrate, "bitrate", "",
+		"keep up with a player that needs `RATE`, for example 4Mbit/s: use costly links only if the others fall short")
+	s.StringVar(&f.logLevel, "log-level", "warn",
+		"minimum `LEVEL` of log messages: debug, info, warn, error; replaces the progress bars")
 	s.StringVar(&f.trace, "trace", "", "record to a new `FILE` what each link carries in each direction, every 100 ms")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
 	s.BoolVar(&f.js, "json", false, "print one line of JSON per URL to standard output")
@@ -200,11 +209,13 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	}
 	r := &getRun{
 		links: policy.Request{MaxLinks: f.maxLinks},
-		app:   a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
+		app:   a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet,
+		bars:    a.terminal && !f.quiet && !given("log-level"),
 		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace, retry: f.retry, parallel: f.parallel,
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
-			AllowDowngrade: f.downgrade, Dated: true, Stdout: a.rawStdout, Partial: partial.Store(statefile.Path(a.getenv, "partial")),
+			AllowDowngrade: f.downgrade, Dated: true, Stdout: a.rawStdout,
+			Partial: partial.Store(statefile.Path(a.getenv, "partial")),
 		},
 	}
 	if deadline.Within > 0 || deadline.Bitrate > 0 {
@@ -379,7 +390,8 @@ func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result
 		}
 		pause := cmp.Or(e.After, wait)
 		if !r.quiet {
-			fmt.Fprintf(r.console, "tributary: %s: again in %v (%d of %d)\n", strings.ReplaceAll(err.Error(), "\n", `\n`), pause.Round(time.Second), try+1, r.retry)
+			fmt.Fprintf(r.console, "tributary: %s: again in %v (%d of %d)\n", strings.ReplaceAll(err.Error(), "\n", `\n`),
+				pause.Round(time.Second), try+1, r.retry)
 		}
 		select {
 		case <-time.After(pause):

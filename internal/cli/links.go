@@ -109,7 +109,8 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 	rows := []linkRow{}
 	for _, c := range all {
 		r := linkRow{
-			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Terms.Metered, Trusted: cfg.Trusts(c.Link.Name),
+			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Terms.Metered,
+			Trusted:   cfg.Trusts(c.Link.Name),
 			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
 		}
 		if c.Use && c.Link.Metric < link.Unranked {
@@ -163,7 +164,8 @@ func printLinks(w io.Writer, rows []linkRow) error {
 		case r.Via != "":
 			dns = "upstream"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses), list(r.Gateways), dns)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses), list(r.Gateways),
+			dns)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -182,10 +184,12 @@ func printLinks(w io.Writer, rows []linkRow) error {
 	var err error
 	switch used {
 	case 0:
-		_, err = fmt.Fprint(w, "\nNo link can be used. Fix one of the problems above, or name a link: tributary serve --link NAME. "+
-			"For details, run tributary doctor.\n")
+		_, err = fmt.Fprint(w,
+			"\nNo link can be used. Fix one of the problems above, or name a link: tributary serve --link NAME. "+
+				"For details, run tributary doctor.\n")
 	case 1:
-		_, err = fmt.Fprint(w, "\n1 link is used. Downloads become faster with two or more. For details, run tributary doctor.\n")
+		_, err = fmt.Fprint(w,
+			"\n1 link is used. Downloads become faster with two or more. For details, run tributary doctor.\n")
 	}
 	return err
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// Main runs the command line args, without the program's name, and returns the exit code. After a second signal, goroutines may
-// still run: the caller must exit. version is the build's version stamp, "" if there is none.
+// Main runs the command line args, without the program's name, and returns the exit code. After a second signal,
+// goroutines may still run: the caller must exit. version is the build's version stamp, "" if there is none.
 func Main(args []string, version string) int { return MainWith(args, version, nil) }
 
 // MainWith is like Main, but "serve" takes the scheduler of each transfer from a function, if it is not nil.
@@ -28,13 +28,25 @@ func MainWith(args []string, version string, scheduler func() schedule.Scheduler
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, stdin: os.Stdin, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates, store: trust.SystemStore, uid: os.Geteuid(), service: packaged}
+	a := &app{
+		version:    version,
+		stdin:      os.Stdin,
+		rawStdout:  os.Stdout,
+		rawStderr:  os.Stderr,
+		getenv:     os.Getenv,
+		proxy:      daemon.Start,
+		candidates: transport.Candidates,
+		store:      trust.SystemStore,
+		uid:        os.Geteuid(),
+		service:    packaged,
+	}
 	log.SetOutput(io.Discard) // net/http quotes unrequested bytes of origins there, whatever the log level is
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads, scheduler)
 	}
 	a.fetch = func(
-		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger,
+		do func(context.Context, http.RoundTripper) error,
 	) error {
 		daemon.SaveMemory()
 		t, err := transport.Own(cfg, roots, log)

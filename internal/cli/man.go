@@ -28,7 +28,8 @@ created if they do not exist.`,
 			write := func(name, section, manual, text string) error {
 				dir := filepath.Join(args[0], "man"+section)
 				page := fmt.Sprintf("%% %q %q \"\" %q %q\n%s", strings.ToUpper(name), section, "Tributary "+a.version, manual, text)
-				return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name+"."+section), md2man.Render([]byte(page)), 0o644))
+				return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name+"."+section),
+					md2man.Render([]byte(page)), 0o644))
 			}
 			var each func(*cobra.Command) error
 			each = func(c *cobra.Command) error {

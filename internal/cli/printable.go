@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes text for people. The text may come from servers, other users and their processes. Since a terminal obeys control
-// characters, they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid and keeps its meaning,
-// since its strings have the same escapes. A printable is safe for concurrent use.
+// printable writes text for people. The text may come from servers, other users and their processes. Since a terminal
+// obeys control characters, they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid
+// and keeps its meaning, since its strings have the same escapes. A printable is safe for concurrent use.
 type printable struct {
 	mu   sync.Mutex
 	to   io.Writer
@@ -29,7 +29,8 @@ func (p *printable) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// escape returns text with control characters and invalid bytes escaped, and separately an incomplete character at its end.
+// escape returns text with control characters and invalid bytes escaped, and separately an incomplete character at its
+// end.
 func escape(text []byte) (out, rest []byte) {
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, n := utf8.DecodeRune(text)

@@ -15,8 +15,8 @@ const (
 	qrPlain  = "\x1b[0m"
 )
 
-// qrCode draws text as a QR code for terminals, in lines that end with a newline. Each character shows two modules, one above the
-// other.
+// qrCode draws text as a QR code for terminals, in lines that end with a newline. Each character shows two modules, one
+// above the other.
 func qrCode(text string) (string, error) {
 	code, err := qr.Encode(text, qr.L) // the lowest error correction, since a screen is not damaged
 	if err != nil {

@@ -105,10 +105,13 @@ multicast addresses are never redirected.`,
 	}
 	c.Flags().UintSliceVar(&f.ports, "port", []uint{80}, "redirect connections to this `PORT`; repeatable")
 	c.Flags().BoolVar(&f.https, "https", false, "redirect port 443 too; connections are never decrypted")
-	c.Flags().BoolVar(&f.noQUIC, "no-quic", false, "with --https: block QUIC (UDP port 443), so that programs fall back to TCP")
-	c.Flags().StringSliceVar(&f.users, "user", nil, "redirect only connections of this `USER`: a name, a user ID, or a range like 10000-19999; repeatable")
+	c.Flags().BoolVar(&f.noQUIC, "no-quic", false,
+		"with --https: block QUIC (UDP port 443), so that programs fall back to TCP")
+	c.Flags().StringSliceVar(&f.users, "user", nil,
+		"redirect only connections of this `USER`: a name, a user ID, or a range like 10000-19999; repeatable")
 	c.Flags().StringSliceVar(&f.except, "except", nil, "do not redirect connections of this `USER`; repeatable")
-	c.Flags().BoolVar(&f.foreground, "foreground", false, "keep running; remove the rules when the proxy ends or on a signal")
+	c.Flags().BoolVar(&f.foreground, "foreground", false,
+		"keep running; remove the rules when the proxy ends or on a signal")
 	c.Flags().IntVar(&f.report, "report", 0, "")
 	_ = c.Flags().MarkHidden("report")
 	f.registerSocket(c)
@@ -280,9 +283,11 @@ func printRedirect(w io.Writer, s redirectState) error {
 	case !s.Redirected:
 		_, err = fmt.Fprintln(w, "nothing is redirected; to start:", privilege.Sudo("redirect on"))
 	case s.Proxy == 0:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but the proxy is not running; to stop: %s\n", s.By, s.Port, overs(s.IPv6), privilege.Sudo("redirect off"))
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but the proxy is not running; to stop: %s\n", s.By,
+			s.Port, overs(s.IPv6), privilege.Sudo("redirect off"))
 	default:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), served by process %d\n", s.By, s.Port, overs(s.IPv6), s.Proxy)
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), served by process %d\n", s.By, s.Port, overs(s.IPv6),
+			s.Proxy)
 	}
 	return err
 }

@@ -43,7 +43,8 @@ If you have ssh access to the server, one command does everything: tributary rel
   tributary relay pair relay.example.com:443
   tributary relay join -`,
 	}
-	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayLimit(), a.relayRemove(), a.relaySetup(), a.relayUndo())
+	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayLimit(), a.relayRemove(),
+		a.relaySetup(), a.relayUndo())
 	return c
 }
 
@@ -88,9 +89,17 @@ SIGHUP.`,
 			reload := make(chan os.Signal, 1)
 			signal.Notify(reload, syscall.SIGHUP)
 			defer signal.Stop(reload)
-			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations(), Drain: drain, Reload: reload}
+			s := &relay.Server{
+				State:  relayServerFile(),
+				Log:    log,
+				Memory: int64(memory),
+				Allow:  cfg.Destinations(),
+				Drain:  drain,
+				Reload: reload,
+			}
 			ending := func(sig os.Signal) {
-				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", sig.String(), "at_most", drain)
+				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", sig.String(), "at_most",
+					drain)
 			}
 			daemon.SaveMemory()
 			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error {
@@ -99,8 +108,10 @@ SIGHUP.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "listen on `ADDRESS`, including a port")
-	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to this private `NETWORK` or address; repeatable")
-	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(), "buffer at most `SIZE` for the tunnels of all clients together")
+	c.Flags().StringSliceVar(&allow, "allow-destinations", nil,
+		"also connect to this private `NETWORK` or address; repeatable")
+	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(),
+		"buffer at most `SIZE` for the tunnels of all clients together")
 	c.Flags().StringVar(&pages, "metrics", "", "serve /metrics on this loopback `ADDRESS`, like 127.0.0.1:9092")
 	c.Flags().DurationVar(&drain, "drain", 30*time.Second, "on shutdown, keep open tunnels for at most this `DURATION`")
 	c.Flags().StringVar(&level, "log-level", "info", "minimum `LEVEL` of log messages: debug, info, warn, error")
@@ -142,7 +153,8 @@ their limits. While the relay runs, up to 16 MiB may not be included yet. Run th
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k, all[k].Local().Format("2006-01-02 15:04"), size(used), limitColumns(limits[k]))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k, all[k].Local().Format("2006-01-02 15:04"), size(used),
+					limitColumns(limits[k]))
 			}
 			return w.Flush()
 		},
@@ -250,7 +262,9 @@ input, so that other users of this machine cannot see it in the process list.`,
 			if err := relay.Enrol(cmd.Context(), daemon.RelayFile(), i); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "paired; to use the relay, add this to the configuration:\n\n[relay]\naddress = %q\nmode = \"tunnels\"\n", i.Address)
+			fmt.Fprintf(a.stdout,
+				"paired; to use the relay, add this to the configuration:\n\n[relay]\naddress = %q\nmode = \"tunnels\"\n",
+				i.Address)
 			return nil
 		},
 	}

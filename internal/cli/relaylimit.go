@@ -20,8 +20,10 @@ type limitFlags struct {
 
 func (l *limitFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&l.flows, "flows", 0, "allow at most this `NUMBER` of tunnels at a time; 0 = no limit")
-	f.StringVar(&l.rate, "rate", "0", "limit all tunnels together to `RATE`, both directions added, like 20Mbit/s; 0 = no limit")
-	f.StringVar(&l.month, "month", "0", "limit the data per month (UTC) to `SIZE`, both directions added, like 100GB; 0 = no limit")
+	f.StringVar(&l.rate, "rate", "0",
+		"limit all tunnels together to `RATE`, both directions added, like 20Mbit/s; 0 = no limit")
+	f.StringVar(&l.month, "month", "0",
+		"limit the data per month (UTC) to `SIZE`, both directions added, like 100GB; 0 = no limit")
 }
 
 // leastRate is the lowest rate limit, in bytes per second. With a lower one, a tunnel would seem to be dead.
@@ -105,7 +107,8 @@ limit, its "tributary status" says so, and its new tunnels use a single link. Ru
 				}
 				return s
 			}
-			fmt.Fprintf(a.stdout, "%s: bytes in a month %s, rate %s, tunnels at a time %s\n", k, or(l.Month > 0, config.Bytes(l.Month).String()),
+			fmt.Fprintf(a.stdout, "%s: bytes in a month %s, rate %s, tunnels at a time %s\n", k,
+				or(l.Month > 0, config.Bytes(l.Month).String()),
 				or(l.Rate > 0, config.Rate(l.Rate).String()), or(l.Flows > 0, strconv.Itoa(l.Flows)))
 			return nil
 		},

@@ -26,8 +26,8 @@ const systemRelay = "/var/lib/tributary-relay"
 // stateDirectory is the environment variable with which systemd names a service's state folder.
 const stateDirectory = "STATE_DIRECTORY"
 
-// relayServerFile returns the path of the file in which a relay server keeps its keys. For root, it is the file of the installed
-// relay, if there is one.
+// relayServerFile returns the path of the file in which a relay server keeps its keys. For root, it is the file of the
+// installed relay, if there is one.
 func relayServerFile() string { return statefile.Path(relayEnv, "relay-server.json") }
 
 func relayEnv(name string) string {
@@ -39,8 +39,9 @@ func relayEnv(name string) string {
 	return os.Getenv(name)
 }
 
-// relayOwner switches a program that root started to the owner of the state folder, if that is another user, since the service
-// could not read files that root leaves there. It starts the program again, with the given capabilities, and does not return.
+// relayOwner switches a program that root started to the owner of the state folder, if that is another user, since the
+// service could not read files that root leaves there. It starts the program again, with the given capabilities, and
+// does not return.
 func relayOwner(keep ...int) error {
 	if os.Geteuid() != 0 {
 		return nil

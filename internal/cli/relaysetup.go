@@ -78,7 +78,11 @@ Run the command again to update the relay. "relay undo" removes everything.`,
 			if err := pairInstalled(ctx, s, args[0], address); err != nil {
 				return err
 			}
-			path, err := config.Edit(at.file, a.getenv, func(text string) (string, error) { return config.AddRelay(text, address) })
+			path, err := config.Edit(at.file, a.getenv, func(text string) (string,
+				error,
+			) {
+				return config.AddRelay(text, address)
+			})
 			if err != nil {
 				return err
 			}
@@ -92,14 +96,16 @@ Run the command again to update the relay. "relay undo" removes everything.`,
 	}
 	at.flags(c)
 	c.Flags().Uint16Var(&port, "port", setup.DefaultPort, "let the relay listen on `PORT`")
-	c.Flags().StringVar(&address, "address", "", "reach the relay at `HOST:PORT`, if that is not the host name of ssh and --port")
-	c.Flags().StringVar(&binary, "binary", "", "install `FILE`: this program built for the server, if its architecture differs")
+	c.Flags().StringVar(&address, "address", "",
+		"reach the relay at `HOST:PORT`, if that is not the host name of ssh and --port")
+	c.Flags().StringVar(&binary, "binary", "",
+		"install `FILE`: this program built for the server, if its architecture differs")
 	c.Flags().BoolVar(&unmeasured, "no-measure", false, "skip the measurement, which downloads data over each link")
 	return c
 }
 
-// loadForRelay returns the settings, and an error if a relay cannot be added to them. It is called before anything happens on the
-// server.
+// loadForRelay returns the settings, and an error if a relay cannot be added to them. It is called before anything
+// happens on the server.
 func (a *app) loadForRelay(file, address string) (config.Config, error) {
 	f, err := config.Load(file, a.getenv)
 	if err != nil {
@@ -199,10 +205,15 @@ example if the server no longer exists.`,
 				fmt.Fprintf(a.stdout, "removed the relay from %s\n", args[0])
 			}
 			if len(addresses) == 0 {
-				fmt.Fprintln(a.stderr, "tributary: this user did not set up a relay there; if you joined one with relay join, name it: --address HOST:PORT")
+				fmt.Fprintln(a.stderr,
+					"tributary: this user did not set up a relay there; if you joined one with relay join, name it: --address HOST:PORT")
 			}
 			for _, one := range addresses {
-				path, err := config.Edit(at.file, a.getenv, func(text string) (string, error) { return config.RemoveRelay(text, one) })
+				path, err := config.Edit(at.file, a.getenv, func(text string) (string,
+					error,
+				) {
+					return config.RemoveRelay(text, one)
+				})
 				if err != nil {
 					return err
 				}

@@ -25,20 +25,21 @@ import (
 // app is one run of the command line.
 type app struct {
 	version string
-	// rawStdout and rawStderr are for output other than text: the bytes of a file, and the escape sequences that draw bars and
-	// pages.
+	// rawStdout and rawStderr are for output other than text: the bytes of a file, and the escape sequences that draw bars
+	// and pages.
 	rawStdout, rawStderr io.Writer
 	// stdout and stderr are for all text, which they forward to the raw ones. run sets them.
 	stdout, stderr *printable
 	stdin          io.Reader
 	getenv         func(string) string
 
-	// serve runs the proxy until ctx is canceled, then drains. It applies new settings when reloads requests it. If it cannot
-	// listen, the error is or wraps a *net.OpError.
+	// serve runs the proxy until ctx is canceled, then drains. It applies new settings when reloads requests it. If it
+	// cannot listen, the error is or wraps a *net.OpError.
 	serve func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error
 	// fetch runs do with a Transport that uses all links.
 	fetch func(
-		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger,
+		do func(context.Context, http.RoundTripper) error,
 	) error
 	// candidates lists the interfaces and whether serve would use each.
 	candidates func(config.Config) ([]discover.Candidate, *link.Resolver, error)
@@ -84,8 +85,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complaint formats an error for the user. Each line is marked as coming from this program. The error of a download is kept on one
-// line, since it may quote a server.
+// complaint formats an error for the user. Each line is marked as coming from this program. The error of a download is
+// kept on one line, since it may quote a server.
 func complaint(about string, err error) string {
 	text := about + err.Error()
 	if errors.As(err, new(*get.Error)) {
@@ -123,8 +124,10 @@ Ethernet, ...) and continues if one of them fails.`,
 			fmt.Fprintf(a.stdout, "  %-3d  %s\n", e.code, e.meaning)
 		}
 	})
-	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
-		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(),
+		a.statusCommand(), a.configCommand(),
+		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.superviseCommand(), a.caCommand(),
+		a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
 	arrange(root)
 	for _, c := range root.Commands() {
@@ -161,7 +164,8 @@ func arrange(root *cobra.Command) {
 	}
 }
 
-// expectSubcommand lets a command that only has subcommands fail without a known one, where cobra would print the help and succeed.
+// expectSubcommand lets a command that only has subcommands fail without a known one, where cobra would print the help
+// and succeed.
 func expectSubcommand(c *cobra.Command) {
 	if !c.HasSubCommands() || c.Runnable() && c.Name() != "completion" {
 		return

@@ -23,7 +23,8 @@ import (
 	"github.com/tributary-http/tributary/internal/host/trust"
 )
 
-// endedError is the exit code of a command that was run for the user. It is not printed, since the command printed its own errors.
+// endedError is the exit code of a command that was run for the user. It is not printed, since the command printed its
+// own errors.
 type endedError struct{ code int }
 
 func (e endedError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.code) }
@@ -72,9 +73,12 @@ much each link carried. run exits with the exit code of the command.`,
 	}
 	c.Flags().SetInterspersed(false)
 	c.ValidArgsFunction = a.commandNames
-	c.Flags().StringSliceVar(&flags.except, "except", nil, "leave connections to this `HOST` and its subdomains encrypted, over one link; repeatable")
-	c.Flags().BoolVar(&flags.store, "store", false, "let COMMAND see the authority in the system's store, too: for programs that read no variable; sudo does not work then")
-	c.Flags().StringSliceVar(&flags.only, "only", nil, "decrypt only connections to this `HOST` and its subdomains; repeatable")
+	c.Flags().StringSliceVar(&flags.except, "except", nil,
+		"leave connections to this `HOST` and its subdomains encrypted, over one link; repeatable")
+	c.Flags().BoolVar(&flags.store, "store", false,
+		"let COMMAND see the authority in the system's store, too: for programs that read no variable; sudo does not work then")
+	c.Flags().StringSliceVar(&flags.only, "only", nil,
+		"decrypt only connections to this `HOST` and its subdomains; repeatable")
 	flags.from.register(c)
 	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error")
 	c.Flags().BoolVarP(&flags.quiet, "quiet", "q", false, "do not print the last line")
@@ -140,7 +144,8 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return err
 	}
-	env, kept, err := trust.Environment(os.Environ(), args[0], folder, proxy.URL, authority.Certificate(), roots, len(f.only)+len(f.except) > 0)
+	env, kept, err := trust.Environment(os.Environ(), args[0], folder, proxy.URL, authority.Certificate(), roots,
+		len(f.only)+len(f.except) > 0)
 	if err != nil {
 		proxy.Stop()
 		return err
@@ -173,7 +178,9 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 }
 
 // supervised starts the proxy, runs the command with the environment env, and returns the exit code of the command.
-func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env []string, binds []supervise.Bind, args []string) (int, error) {
+func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private, env []string, binds []supervise.Bind,
+	args []string,
+) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -193,8 +200,8 @@ func supervised(ctx context.Context, folder *trust.Folder, proxy *daemon.Private
 	return s.Run()
 }
 
-// privateBase returns the parent of a command's folder. For root it is accessible to all users, since root's programs may run as
-// other users.
+// privateBase returns the parent of a command's folder. For root it is accessible to all users, since root's programs
+// may run as other users.
 func (a *app) privateBase() string {
 	if dir := a.getenv("XDG_RUNTIME_DIR"); dir != "" && os.Geteuid() != 0 {
 		if is, err := os.Stat(dir); err == nil && is.IsDir() {
@@ -207,8 +214,8 @@ func (a *app) privateBase() string {
 // aptUser is the user that apt becomes for downloads when root runs it.
 const aptUser = "_apt"
 
-// runUsers returns the IDs of the users that the proxy of a command serves: the current user and, for root, the user that apt
-// becomes, which can then read the certificates that apt trusts.
+// runUsers returns the IDs of the users that the proxy of a command serves: the current user and, for root, the user
+// that apt becomes, which can then read the certificates that apt trusts.
 func runUsers(f *trust.Folder) ([]uint32, error) {
 	users := []uint32{uint32(os.Geteuid())}
 	if os.Geteuid() != 0 {
@@ -261,7 +268,8 @@ func (c *carried) String() string {
 		for i, path := range c.past {
 			names[i] = filepath.Base(path)
 		}
-		failed += "; without the proxy: " + strings.Join(names, ", ") + " (over one link: it does not obey http_proxy, or has its own settings)"
+		failed += "; without the proxy: " + strings.Join(names,
+			", ") + " (over one link: it does not obey http_proxy, or has its own settings)"
 	}
 	if len(c.of) == 0 && failed != "" {
 		return "the proxy carried nothing" + failed
@@ -279,7 +287,8 @@ func (c *carried) String() string {
 // shownHosts is the maximum number of hosts that the last line names for each reason.
 const shownHosts = 5
 
-// unopened describes the hosts whose connections were tunnels, or were closed by programs that do not accept the certificate.
+// unopened describes the hosts whose connections were tunnels, or were closed by programs that do not accept the
+// certificate.
 func unopened(all []intercept.Unopened, store bool) string {
 	hosts := map[string][]string{}
 	var reasons []string
@@ -313,7 +322,8 @@ func unopened(all []intercept.Unopened, store bool) string {
 // refused reports whether a program does not accept the certificate of run.
 func refused(u intercept.Unopened) bool {
 	switch u.Reason {
-	case intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore, intercept.OwnFile: // not OwnList: it is not the system's
+	// not OwnList: it is not the system's
+	case intercept.Pinned, intercept.Rejected, intercept.Closed, intercept.OwnStore, intercept.OwnFile:
 		return true
 	}
 	return false

@@ -107,15 +107,20 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`")
 	c.Flags().StringVar(&f.user, "user", "", "when started as root: run as `USER` (name or ID) with fewer privileges")
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "serve the proxy on `ADDRESS`")
-	c.Flags().StringVar(&f.admin, "admin", d.Admin, "serve the live page, metrics and health checks on `ADDRESS`; \"\" disables them")
-	c.Flags().StringVar(&f.gateway, "gateway", d.Gateway, "serve https objects to programs that cannot use a proxy on `ADDRESS` (docs/GATEWAY.md)")
+	c.Flags().StringVar(&f.admin, "admin", d.Admin,
+		"serve the live page, metrics and health checks on `ADDRESS`; \"\" disables them")
+	c.Flags().StringVar(&f.gateway, "gateway", d.Gateway,
+		"serve https objects to programs that cannot use a proxy on `ADDRESS` (docs/GATEWAY.md)")
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
-	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve the user `NAME` of this machine; all = every user; repeatable")
+	c.Flags().StringSliceVar(&f.users, "allow-users", nil,
+		"also serve the user `NAME` of this machine; all = every user; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.spread, "spread", string(d.Spread),
 		"`PROGRAMS` whose undivided connections are spread over the links: auto (all except browsers), off or all")
-	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
-	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
+	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent,
+		"run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
+	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket,
+		"use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Values("scheduler"), ", "))
 	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)

@@ -28,8 +28,8 @@ func (s service) installed() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// configFile returns the file that commands about the running proxy read: the one that was named; for root, that of the service if
-// there is one; otherwise that of the user, "" if there is none.
+// configFile returns the file that commands about the running proxy read: the one that was named; for root, that of the
+// service if there is one; otherwise that of the user, "" if there is none.
 func (a *app) configFile(named string) string {
 	if named == "" && a.uid == 0 && a.service.installed() {
 		return a.service.config
@@ -43,7 +43,8 @@ func (a *app) usedConfig(path string) {
 	case path != "":
 		fmt.Fprintf(a.stderr, "configuration: %s\n", path)
 	case a.service.installed(): // for users without rights
-		fmt.Fprintf(a.stderr, "configuration: none, the defaults apply; that of the system service is %s (see --config)\n", a.service.config)
+		fmt.Fprintf(a.stderr, "configuration: none, the defaults apply; that of the system service is %s (see --config)\n",
+			a.service.config)
 	case config.DefaultPath(a.getenv) == "":
 		fmt.Fprintln(a.stderr, "configuration: none, the defaults apply")
 	default:
@@ -51,7 +52,8 @@ func (a *app) usedConfig(path string) {
 	}
 }
 
-// serviceState returns the path of a file in the state folder of the service if root asks and the environment names no other folder.
+// serviceState returns the path of a file in the state folder of the service if root asks and the environment names no
+// other folder.
 func (a *app) serviceState(name string) (path string, ok bool) {
 	if a.uid != 0 || !a.service.installed() || a.getenv("STATE_DIRECTORY") != "" {
 		return "", false

@@ -53,7 +53,11 @@ root may use a socket in its owner's own folder.`,
 			case js && !live:
 				return printJSON(a.stdout, first)
 			case js:
-				return watch(cmd.Context(), client, first, func(s, _ control.Status) error { return json.NewEncoder(a.stdout).Encode(s) })
+				return watch(cmd.Context(), client, first, func(s,
+					_ control.Status,
+				) error {
+					return json.NewEncoder(a.stdout).Encode(s)
+				})
 			case !live:
 				return printStatus(a.stdout, first, control.Status{})
 			}
@@ -129,7 +133,9 @@ func connect(ctx context.Context, paths []string) (client *control.Client, s con
 }
 
 // watch shows the state until ctx or the proxy ends.
-func watch(ctx context.Context, c *control.Client, first control.Status, show func(s, before control.Status) error) error {
+func watch(ctx context.Context, c *control.Client, first control.Status,
+	show func(s, before control.Status) error,
+) error {
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
 	var before control.Status
@@ -155,7 +161,8 @@ const shortReason = 20
 
 // printStatus prints s. Rates of downloads are measured since before.
 func printStatus(w io.Writer, s, before control.Status) error {
-	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
+	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n", s.Version, s.PID, s.Listen,
+		s.At.Sub(s.Started).Round(time.Second))
 	if s.Page != "" {
 		fmt.Fprintf(w, "in a browser: %s\n", s.Page)
 	}
@@ -180,7 +187,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		if u := l.Used; u != nil && u.DayLimit > 0 {
 			below = append(below, fmt.Sprintf("%s has carried %s of %s today", l.Name, size(u.Today), size(u.DayLimit)))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Undivided, l.Bans)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT),
+			size(l.Bytes), size(l.Waste), l.Undivided, l.Bans)
 	}
 	if len(s.Links) == 0 {
 		fmt.Fprintln(t, "none; to see why, run tributary links")
@@ -194,7 +202,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	if v := s.VPN; v != nil && v.Mode == config.VPNAround {
 		fmt.Fprintf(w, "downloads bypass the VPN %s (vpn = %q)\n", strings.Join(v.Interfaces, ", "), v.Mode)
 	} else if v != nil {
-		fmt.Fprintf(w, "downloads use the VPN %s and not the links beneath it; vpn = %q bypasses it\n", strings.Join(v.Interfaces, ", "), config.VPNAround)
+		fmt.Fprintf(w, "downloads use the VPN %s and not the links beneath it; vpn = %q bypasses it\n",
+			strings.Join(v.Interfaces, ", "), config.VPNAround)
 	}
 	if s.Relay != nil {
 		printRelay(w, s.Relay)
@@ -222,7 +231,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	if len(s.Finished) > 0 {
 		fmt.Fprintln(t, "FINISHED\tDELIVERED\tIN\tBY LINK\tRESULT")
 		for _, f := range s.Finished {
-			fmt.Fprintf(t, "%s\t%s\t%.1f s\t%s\t%s\n", f.At.Local().Format(time.TimeOnly), size(f.Bytes), f.Seconds, byLink(f.Links), results[f.Result])
+			fmt.Fprintf(t, "%s\t%s\t%.1f s\t%s\t%s\n", f.At.Local().Format(time.TimeOnly), size(f.Bytes), f.Seconds,
+				byLink(f.Links), results[f.Result])
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -230,7 +240,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		fmt.Fprintln(w)
 	}
 	_, err := fmt.Fprintf(w, "%s divided over the links, %s over one link, %s\nmemory: %s used, %s granted of %s\n",
-		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"), size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
+		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"), size(s.Budget.Held),
+		size(s.Budget.Granted), size(s.Budget.Total))
 	return err
 }
 
@@ -262,7 +273,8 @@ func printRelay(w io.Writer, r *control.Relay) {
 		fmt.Fprintf(w, "relay %s: refuses new tunnels, which use one link: %s\n", r.Address, r.Refusal)
 	}
 	if r.Failed > 0 {
-		fmt.Fprintf(w, "relay %s: did not carry %s, which used one link; the last one: %s\n", r.Address, count(r.Failed, "tunnel"), r.Failure)
+		fmt.Fprintf(w, "relay %s: did not carry %s, which used one link; the last one: %s\n", r.Address,
+			count(r.Failed, "tunnel"), r.Failure)
 	}
 	for _, l := range down {
 		fmt.Fprintf(w, "relay %s: no connection over %s\n", r.Address, l)

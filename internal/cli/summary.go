@@ -94,10 +94,17 @@ type linkJSON struct {
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 	j := getJSON{
 		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Already: r.Already, Checksum: r.Checksum,
-		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, Undivided: r.Undivided, ExitCode: exitCode(err),
+		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, Undivided: r.Undivided,
+		ExitCode: exitCode(err),
 	}
 	for _, l := range r.Links {
-		j.Links = append(j.Links, linkJSON{Name: l.Link, Bytes: l.Bytes, Waste: l.Waste, RadioJoules: l.Joules, Spared: l.Spared})
+		j.Links = append(j.Links, linkJSON{
+			Name:        l.Link,
+			Bytes:       l.Bytes,
+			Waste:       l.Waste,
+			RadioJoules: l.Joules,
+			Spared:      l.Spared,
+		})
 		j.Waste += l.Waste
 	}
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// knownLinks fails if a flag names an interface that does not exist. A command for one download does not wait until it does.
+// knownLinks fails if a flag names an interface that does not exist. A command for one download does not wait until it
+// does.
 func (a *app) knownLinks(c *cobra.Command, flag string, cfg config.Config) error {
 	names, _ := c.Flags().GetStringSlice(flag)
 	if len(names) == 0 || a.candidates == nil || cfg.AppSocket != "" {

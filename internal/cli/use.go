@@ -69,9 +69,12 @@ does while the proxy is not running.`,
 	}
 	c.Flags().BoolVar(&f.print, "print", false, "print the changes without making them")
 	c.Flags().BoolVar(&f.undo, "undo", false, "restore the original settings")
-	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from the server at `URL` (for images: a registry) instead of those in the program's settings; repeatable")
-	c.Flags().StringVar(&f.gateway, "gateway", "", "use the gateway at `ADDRESS`, whose configuration already allows the hosts")
-	c.Flags().BoolVar(&f.force, "force", false, "also if another user could take the gateway's port, or if the program then accepts servers that its own settings refuse")
+	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil,
+		"download from the server at `URL` (for images: a registry) instead of those in the program's settings; repeatable")
+	c.Flags().StringVar(&f.gateway, "gateway", "",
+		"use the gateway at `ADDRESS`, whose configuration already allows the hosts")
+	c.Flags().BoolVar(&f.force, "force", false,
+		"also if another user could take the gateway's port, or if the program then accepts servers that its own settings refuse")
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringVar(&f.socket, "control", "", "ask the proxy over the socket at `PATH`")
 	c.MarkFlagsMutuallyExclusive("print", "undo")
@@ -89,10 +92,17 @@ func (a *app) useUser(f useFlags) use.User {
 // use changes the settings of a program, or prints the changes that it would make.
 func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	u := use.User{
-		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid(), Force: f.force},
-		Record:   statefile.Path(a.getenv, "use.json"),
+		Settings: use.Settings{
+			Gateway:   f.gateway,
+			Upstreams: f.upstreams,
+			Getenv:    a.getenv,
+			UID:       os.Geteuid(),
+			Force:     f.force,
+		},
+		Record: statefile.Path(a.getenv, "use.json"),
 	}
-	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" && (err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {
+	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" &&
+		(err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {
 		return usageError{fmt.Errorf("--gateway %s: want a loopback address like 127.0.0.1:8081", f.gateway)}
 	}
 	if f.undo {
@@ -186,7 +196,8 @@ func (a *app) undoUse(ctx context.Context, program string, u use.User, f useFlag
 			err = client.RecordHosts(ctx, useOwner(program, u), nil)
 		}
 		if err != nil && !errors.Is(err, control.ErrNoGateway) && !report.Unchanged() {
-			fmt.Fprintln(a.stderr, "tributary: the gateway may still fetch from this program's servers; run this again when the proxy runs:", err)
+			fmt.Fprintln(a.stderr,
+				"tributary: the gateway may still fetch from this program's servers; run this again when the proxy runs:", err)
 		}
 	}
 	if report.Unchanged() {
@@ -230,7 +241,8 @@ func (a *app) check(ctx context.Context, urls []string) error {
 		return fmt.Errorf("nothing was changed: the gateway does not respond: %w", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusInternalServerError || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
+	if resp.StatusCode >= http.StatusInternalServerError ||
+		strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}

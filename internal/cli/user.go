@@ -18,8 +18,8 @@ only the capabilities CAP_NET_ADMIN and CAP_NET_RAW, to bind to links on any ker
 they are set. Without $RUNTIME_DIRECTORY, the control socket is in /run/tributary, where root's commands look for it. A
 service manager can do the same: see the systemd units in deploy/.`
 
-// becomeUser returns immediately if name is "" or the user who runs this process. Otherwise it starts the process again as that
-// user and returns only if that fails.
+// becomeUser returns immediately if name is "" or the user who runs this process. Otherwise it starts the process again
+// as that user and returns only if that fails.
 func becomeUser(name string) error {
 	if name == "" {
 		return nil

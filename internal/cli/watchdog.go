@@ -62,8 +62,9 @@ func (a *app) keepInBackground(ctx context.Context) error {
 	return cmd.Process.Release()
 }
 
-// keep puts the rules in force, reports that with say, updates them as the proxy's links come and go, and removes them when the
-// proxy or ctx ends. It keeps the port that the rules lead to open all the time, so that no other process can take it.
+// keep puts the rules in force, reports that with say, updates them as the proxy's links come and go, and removes them
+// when the proxy or ctx ends. It keeps the port that the rules lead to open all the time, so that no other process can
+// take it.
 func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, say func(string)) error {
 	client, _, err := a.reach(ctx, f.file, f.socket)
 	if err != nil {
@@ -142,8 +143,8 @@ func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
 	return warn, nil
 }
 
-// turnOff removes the rules, unless they lead to another port by now. It does not depend on other contexts, since it runs while
-// they end.
+// turnOff removes the rules, unless they lead to another port by now. It does not depend on other contexts, since it
+// runs while they end.
 func turnOff(port uint16) error {
 	ctx, cancel := context.WithTimeout(context.Background(), firewallTime)
 	defer cancel()

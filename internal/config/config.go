@@ -24,45 +24,47 @@ type Config struct {
 	Listen string `toml:"listen"`
 	// Admin is the address of the read-only HTTP pages: metrics, health, proxy.pac. "" = none.
 	Admin string `toml:"admin"`
-	// Gateway is the address at which https objects are served to programs on this machine, "host:port"; "" = none. GatewayHosts
-	// are the hosts that it fetches from, "host" or "host:port", in addition to those that "tributary use" recorded.
+	// Gateway is the address at which https objects are served to programs on this machine, "host:port"; "" = none.
+	// GatewayHosts are the hosts that it fetches from, "host" or "host:port", in addition to those that "tributary use"
+	// recorded.
 	Gateway      string   `toml:"gateway"`
 	GatewayHosts []string `toml:"gateway_hosts"`
-	// RPC is the address of the server for aria2's JSON-RPC, "host:port"; "" = none. RPCOrigins are the origins of pages that may
-	// call it, in addition to browser extensions: "https://example.com", or "null" for pages in files.
+	// RPC is the address of the server for aria2's JSON-RPC, "host:port"; "" = none. RPCOrigins are the origins of pages
+	// that may call it, in addition to browser extensions: "https://example.com", or "null" for pages in files.
 	RPC        string   `toml:"rpc"`
 	RPCOrigins []string `toml:"rpc_origins"`
 	// SOCKS is the address of the SOCKS5 server, "host:port"; "" = none.
 	SOCKS string `toml:"socks"`
-	// DownloadDir is the folder for downloads ordered by RPC; "" = Downloads in the home folder. MaxConcurrent is the number of
-	// them that may run concurrently.
+	// DownloadDir is the folder for downloads ordered by RPC; "" = Downloads in the home folder. MaxConcurrent is the
+	// number of them that may run concurrently.
 	DownloadDir   string `toml:"download_dir"`
 	MaxConcurrent int    `toml:"max_concurrent"`
 	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
 	Control string `toml:"control"`
-	// AllowRemote permits Listen and Admin to be reachable from other machines. Anyone who can reach them can use the links.
+	// AllowRemote permits Listen and Admin to be reachable from other machines. Anyone who can reach them can use the
+	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
 	// ConnectPorts lists the destination ports of CONNECT tunnels that are open to clients from other machines.
 	ConnectPorts []uint16 `toml:"connect_ports"`
-	// AllowUsers lists the users of this machine, by name or number, who may use the proxy besides root and the user who runs it;
-	// "all" = all users. The list is needed because every user's programs can reach loopback.
+	// AllowUsers lists the users of this machine, by name or number, who may use the proxy besides root and the user who
+	// runs it; "all" = all users. The list is needed because every user's programs can reach loopback.
 	AllowUsers []string `toml:"allow_users"`
-	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are denied
-	// by default: loopback, link-local, multicast, cloud metadata. The proxy's own listeners stay denied.
+	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are
+	// denied by default: loopback, link-local, multicast, cloud metadata. The proxy's own listeners stay denied.
 	AllowDestinations []string `toml:"allow_destinations"`
 	// DenyPrivate also denies private networks (10/8, 172.16/12, 192.168/16, fc00::/7).
 	DenyPrivate bool `toml:"deny_private"`
 
-	// Links names the links that may be used; empty = all that lead to the internet. A named link is used even if its kind is
-	// skipped by default (tunnel, bridge, ...). The flag is --link; in TOML, that key belongs to the tables.
+	// Links names the links that may be used; empty = all that lead to the internet. A named link is used even if its kind
+	// is skipped by default (tunnel, bridge, ...). The flag is --link; in TOML, that key belongs to the tables.
 	Links []string `toml:"links"`
 
 	// VPN is the treatment of a VPN that carries the system's own traffic to the internet: VPNFollow or VPNAround.
 	VPN string `toml:"vpn"`
 
-	// AppSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one. The app reports the links, binds
-	// sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
+	// AppSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one. The app reports the
+	// links, binds sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
 	AppSocket string `toml:"app_socket"`
 
 	// Scheduler is the name of the algorithm that divides a transfer among links: one of schedule.Names.
@@ -71,8 +73,8 @@ type Config struct {
 	Goal string `toml:"goal"`
 	// MeteredPerPercent is the amount of metered data that one percent of speed may cost with the goal cheapest.
 	MeteredPerPercent Bytes `toml:"metered_per_percent"`
-	// Slow determines when a link that is much slower than the others is left out. It is for measurements, as are Threshold and
-	// TransferWindow; docs/SCHEDULERS.md describes them.
+	// Slow determines when a link that is much slower than the others is left out. It is for measurements, as are
+	// Threshold and TransferWindow; docs/SCHEDULERS.md describes them.
 	Slow health.SlowCheck `toml:"slow"`
 
 	// Threshold is the minimum size of objects that are fetched over several links.
@@ -88,11 +90,12 @@ type Config struct {
 	Spread spread.Mode `toml:"spread"`
 	// Sticky lists hosts whose connections are never spread, each including its subdomains.
 	Sticky []string `toml:"sticky"`
-	// SpreadPrograms lists the programs whose redirected connections are spread, by the name of their executable ("steam").
+	// SpreadPrograms lists the programs whose redirected connections are spread, by the name of their executable
+	// ("steam").
 	SpreadPrograms []string `toml:"spread_programs"`
 
-	// MaxConnectionsPerHost limits the number of open connections to one host over one link, whatever they are used for; 0 = no
-	// limit.
+	// MaxConnectionsPerHost limits the number of open connections to one host over one link, whatever they are used for; 0
+	// = no limit.
 	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
 
 	// Intercept enables opening the connections to the hosts of the authority that `tributary ca init` created.
@@ -117,8 +120,8 @@ type Relay struct {
 	Others []string `toml:"others"`
 	// Mode is the traffic that goes through the relay: RelayOff, RelayTunnels or RelayAll.
 	Mode string `toml:"mode"`
-	// Except lists hosts whose tunnels do not go through the relay, each including its subdomains, in addition to the built-in
-	// list.
+	// Except lists hosts whose tunnels do not go through the relay, each including its subdomains, in addition to the
+	// built-in list.
 	Except []string `toml:"except"`
 }
 
@@ -134,25 +137,25 @@ type Link struct {
 	// Via makes NAME a separate link whose connections go through an upstream proxy: "socks5://HOST:PORT" or
 	// "socks5://USER:PASSWORD@HOST:PORT". The proxy resolves names too. "" = the link is an interface.
 	Via string `toml:"via"`
-	// Enabled is false for a link that must not be used, and true for one that is used even if its kind is skipped by default.
-	// Unset leaves the choice to Tributary.
+	// Enabled is false for a link that must not be used, and true for one that is used even if its kind is skipped by
+	// default. Unset leaves the choice to Tributary.
 	Enabled *bool `toml:"enabled"`
 	// DNS lists the name servers for this link, "address" or "address:port"; empty = those of the system.
 	DNS []string `toml:"dns"`
 	// Metered reports whether bytes on this link cost money. Unset = as the system reports.
 	Metered *bool `toml:"metered"`
-	// Trusted is false for a link that must not carry credentials in plain http, or tunnels that are not TLS, while a trusted link is
-	// up. Unset = true.
+	// Trusted is false for a link that must not carry credentials in plain http, or tunnels that are not TLS, while a
+	// trusted link is up. Unset = true.
 	Trusted *bool `toml:"trusted"`
 	// MaxRate limits the receive rate of this link, over all connections; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
 	// Goal overrides Config.Goal for this link; "" = no override.
 	Goal string `toml:"goal"`
-	// Radio is the radio model of the link, which defines its cost in joules, by its name in package energy ("galaxy-s3/lte"). "" =
-	// unknown; with the goal frugal, Wi-Fi and cellular links have a model anyway.
+	// Radio is the radio model of the link, which defines its cost in joules, by its name in package energy
+	// ("galaxy-s3/lte"). "" = unknown; with the goal frugal, Wi-Fi and cellular links have a model anyway.
 	Radio string `toml:"radio"`
-	// Monthly limits the traffic of this link in a calendar month, in both directions and including headers; 0 = no limit. Like
-	// MaxRate, it limits all links that a pattern matches together.
+	// Monthly limits the traffic of this link in a calendar month, in both directions and including headers; 0 = no limit.
+	// Like MaxRate, it limits all links that a pattern matches together.
 	Monthly Bytes `toml:"monthly"`
 }
 
@@ -219,8 +222,8 @@ func (c Config) Level() slog.Level {
 	return l
 }
 
-// Named reports whether the user named a link for use, in Links or by a table that enables it. A named link is used even if its
-// kind is skipped by default.
+// Named reports whether the user named a link for use, in Links or by a table that enables it. A named link is used
+// even if its kind is skipped by default.
 func (c Config) Named(name string) bool {
 	for _, l := range c.Links {
 		if l == name {
@@ -231,8 +234,8 @@ func (c Config) Named(name string) bool {
 	return e != nil && *e
 }
 
-// Exclude forbids the use of a link, whatever the tables say. The last of Links stays there, since no Links mean all: Check
-// reports the contradiction.
+// Exclude forbids the use of a link, whatever the tables say. The last of Links stays there, since no Links mean all:
+// Check reports the contradiction.
 func (c *Config) Exclude(name string) {
 	others := slices.DeleteFunc(slices.Clone(c.Links), func(l string) bool { return l == name })
 	if len(others) > 0 {
@@ -277,7 +280,8 @@ func (c Config) Upstreams() (names []string) {
 	return names
 }
 
-// Servers returns DNS as addresses, with port 53 filled in. Entries that are not addresses are left out; Validate reports them.
+// Servers returns DNS as addresses, with port 53 filled in. Entries that are not addresses are left out; Validate
+// reports them.
 func (l Link) Servers() []netip.AddrPort {
 	var all []netip.AddrPort
 	for _, s := range l.DNS {
@@ -318,7 +322,8 @@ func parseVia(s string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
 		return nil, errors.New(`want a URL like "socks5://127.0.0.1:1080"`)
 	case upstreamPorts[u.Scheme] == "":
-		return nil, fmt.Errorf(`%q is not supported: write "socks5://HOST:PORT"; names are always resolved by the proxy`, u.Scheme+"://")
+		return nil, fmt.Errorf(`%q is not supported: write "socks5://HOST:PORT"; names are always resolved by the proxy`,
+			u.Scheme+"://")
 	case strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("remove everything after the port")
 	}

@@ -67,8 +67,8 @@ func RemoveRelay(text, address string) (string, error) {
 	return after, nil
 }
 
-// Edit changes the file at path, or the default one (see [Find]). A missing file counts as empty. A file that becomes empty is
-// removed, together with its folder if that is empty too. Edit returns the path.
+// Edit changes the file at path, or the default one (see [Find]). A missing file counts as empty. A file that becomes
+// empty is removed, together with its folder if that is empty too. Edit returns the path.
 func Edit(path string, getenv func(string) string, how func(text string) (string, error)) (string, error) {
 	if path == "" {
 		if path = DefaultPath(getenv); path == "" {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// DefaultPath returns the path of the file that is used if the user does not name one: tributary/config.toml in $XDG_CONFIG_HOME,
-// by default ~/.config. It returns "" if neither $XDG_CONFIG_HOME nor $HOME is set.
+// DefaultPath returns the path of the file that is used if the user does not name one: tributary/config.toml in
+// $XDG_CONFIG_HOME, by default ~/.config. It returns "" if neither $XDG_CONFIG_HOME nor $HOME is set.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // XDG Base Directory Specification: a relative path is invalid and ignored
@@ -45,9 +45,9 @@ type File struct {
 	flags map[string]string // flags that override keys
 }
 
-// Load returns the defaults, overridden by the file. With path "" it reads DefaultPath, which may be missing. If something cannot
-// be parsed, the error lists all problems, one line each, with the position in the file. Otherwise values are not validated yet:
-// apply the flags first, then call Check.
+// Load returns the defaults, overridden by the file. With path "" it reads DefaultPath, which may be missing. If
+// something cannot be parsed, the error lists all problems, one line each, with the position in the file. Otherwise
+// values are not validated yet: apply the flags first, then call Check.
 func Load(path string, getenv func(string) string) (*File, error) {
 	f := &File{Config: Default(), Path: Find(path, getenv)}
 	if f.Path == "" {
@@ -109,8 +109,8 @@ func (f *File) Origin(key string) string {
 	return "default"
 }
 
-// place prefixes each problem with its position and joins them in the order of the file, those without a line last. It returns nil
-// if there are none.
+// place prefixes each problem with its position and joins them in the order of the file, those without a line last. It
+// returns nil if there are none.
 func (f *File) place(all []Problem) error {
 	type placed struct {
 		line int

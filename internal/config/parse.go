@@ -86,11 +86,13 @@ type decoder struct {
 }
 
 func (d *decoder) add(key toml.Key, value toml.Primitive, format string, args ...any) {
-	d.wrong = append(d.wrong, Problem{keys: []string{key.String()}, line: d.line(value), Text: fmt.Sprintf(format, args...)})
+	d.wrong = append(d.wrong, Problem{
+		keys: []string{key.String()}, line: d.line(value), Text: fmt.Sprintf(format, args...),
+	})
 }
 
-// line returns the line on which a value begins, 0 if the value has no line of its own. For a string of several lines, the library
-// reports the line of its end, but the offset of its beginning.
+// line returns the line on which a value begins, 0 if the value has no line of its own. For a string of several lines,
+// the library reports the line of its end, but the offset of its beginning.
 func (d *decoder) line(value toml.Primitive) int {
 	e, _ := errors.AsType[toml.ParseError](d.md.PrimitiveDecode(value, &placed{}))
 	if e.Position.Line == 0 || e.Position.Start > len(d.text) {
@@ -107,7 +109,8 @@ func (*placed) UnmarshalTOML(any) error { return errors.New("") }
 
 func (d *decoder) links(f *File, value toml.Primitive) {
 	var tables map[string]toml.Primitive
-	if t := d.md.Type("link"); t != "" && t != "Hash" || d.md.PrimitiveDecode(value, &tables) != nil { // "" for [link.NAME] alone
+	// "" for [link.NAME] alone
+	if t := d.md.Type("link"); t != "" && t != "Hash" || d.md.PrimitiveDecode(value, &tables) != nil {
 		d.add(toml.Key{"link"}, value, "is the name of tables: write links = [...] to list links")
 		return
 	}
@@ -233,8 +236,8 @@ func kind(t reflect.Type) (string, []string) {
 	return `a string, "..."`, []string{"String"}
 }
 
-// nearest returns the name that differs from typed in at most two letters, "" if there is none. It ignores case, and treats dashes,
-// which flags use, as underscores.
+// nearest returns the name that differs from typed in at most two letters, "" if there is none. It ignores case, and
+// treats dashes, which flags use, as underscores.
 func nearest(typed string, names []string) string {
 	typed = strings.ReplaceAll(strings.ToLower(typed), "-", "_")
 	best, least := "", 3

@@ -10,8 +10,8 @@ import (
 // alternatives separates patterns in one name: a link has to match only one.
 const alternatives = "|"
 
-// IsPattern reports whether the name of a [link.NAME] table is a pattern. A pattern stands for every link that one of its
-// alternatives matches, as defined by [path.Match].
+// IsPattern reports whether the name of a [link.NAME] table is a pattern. A pattern stands for every link that one of
+// its alternatives matches, as defined by [path.Match].
 func IsPattern(name string) bool { return strings.ContainsAny(name, `*?[\`+alternatives) }
 
 // matches reports whether a pattern matches a link.
@@ -24,7 +24,8 @@ func matches(pattern, link string) bool {
 	return false
 }
 
-// Tables returns the names of the [link.NAME] tables that apply to a link: its own first, then patterns, the longest first.
+// Tables returns the names of the [link.NAME] tables that apply to a link: its own first, then patterns, the longest
+// first.
 func (c Config) Tables(link string) (names []string) {
 	for name := range c.Link {
 		if name == link || IsPattern(name) && matches(name, link) {
@@ -62,14 +63,14 @@ func (c Config) LinkOf(link string) (l Link) {
 	return l
 }
 
-// Account returns the name of the table whose Monthly limits a link, "" if there is none. All links that the table matches share
-// that limit.
+// Account returns the name of the table whose Monthly limits a link, "" if there is none. All links that the table
+// matches share that limit.
 func (c Config) Account(link string) string {
 	return c.first(link, func(l Link) bool { return l.Monthly > 0 })
 }
 
-// RateTable returns the name of the table whose MaxRate limits a link, "" if there is none. All links that the table matches share
-// that limit.
+// RateTable returns the name of the table whose MaxRate limits a link, "" if there is none. All links that the table
+// matches share that limit.
 func (c Config) RateTable(link string) string {
 	return c.first(link, func(l Link) bool { return l.MaxRate > 0 })
 }

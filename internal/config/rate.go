@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Rate is a rate in bytes per second. As text it is a number with a unit: kbit/s, Mbit/s or Gbit/s, as links are sold, or kB/s,
-// MB/s or GB/s. All are powers of 1000.
+// Rate is a rate in bytes per second. As text it is a number with a unit: kbit/s, Mbit/s or Gbit/s, as links are sold,
+// or kB/s, MB/s or GB/s. All are powers of 1000.
 type Rate int64
 
 // rateUnits are the units, with their sizes in bytes per second.

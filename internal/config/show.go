@@ -76,7 +76,8 @@ func plain(v reflect.Value) any {
 	}
 }
 
-// WriteTOML writes the configuration as a file, with the origin of each value. Loading the file gives the same configuration.
+// WriteTOML writes the configuration as a file, with the origin of each value. Loading the file gives the same
+// configuration.
 func (f *File) WriteTOML(w io.Writer) error {
 	all, err := f.Settings()
 	if err != nil {

@@ -12,8 +12,8 @@ const everybody = "all"
 
 const notAUser = `%q is not a user of this machine: write a name, a number or "all"`
 
-// Users returns the IDs of the users who may use the proxy if the user self runs it, or nil if all users may. The error lists every
-// entry of AllowUsers that is not a user of this machine, one per line.
+// Users returns the IDs of the users who may use the proxy if the user self runs it, or nil if all users may. The error
+// lists every entry of AllowUsers that is not a user of this machine, one per line.
 func (c Config) Users(self int) ([]uint32, error) {
 	uids := []uint32{0, uint32(self)}
 	var errs []error

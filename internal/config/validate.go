@@ -39,7 +39,10 @@ func (c Config) problems() problems {
 		}
 	}
 	p.gateway(c)
-	p.local(c.SOCKS, "socks", "SOCKS5", map[string]string{"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway, "rpc": c.RPC})
+	p.local(c.SOCKS, "socks", "SOCKS5", map[string]string{
+		"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway,
+		"rpc": c.RPC,
+	})
 	p.rpc(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
@@ -97,7 +100,8 @@ func (c Config) problems() problems {
 			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
 		} else if g != "" && g != schedule.Fastest {
 			if goal != schedule.Fastest && goal != g {
-				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g, goal, schedule.Fastest)
+				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g,
+					goal, schedule.Fastest)
 			}
 			goal = g
 		}
@@ -110,7 +114,8 @@ func (c Config) problems() problems {
 			p.add(linkKey(name, "monthly"), "%d is negative; to exclude a link, set enabled = false", int64(m))
 		}
 		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
-			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; to exclude a link, set enabled = false", r, minRate)
+			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; to exclude a link, set enabled = false", r,
+				minRate)
 		}
 	}
 
@@ -119,7 +124,8 @@ func (c Config) problems() problems {
 	p.oneOf(string(c.Spread), "spread")
 	for _, host := range c.Sticky {
 		if !isHost(host) {
-			p.add("sticky", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
+			p.add("sticky", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`,
+				host)
 		}
 	}
 	for _, name := range c.SpreadPrograms {
@@ -180,7 +186,8 @@ func (p *problems) relay(r Relay) {
 	}
 	for _, host := range r.Except {
 		if !isHost(host) {
-			p.add("relay.except", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
+			p.add("relay.except",
+				`%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
 		}
 	}
 }

@@ -34,7 +34,13 @@ type appBridge struct {
 }
 
 func newAppBridge(h *appbridge.Bridge, affords func() bool) *appBridge {
-	return &appBridge{bridge: h, affords: affords, started: make(chan struct{}, 1), moving: make(chan struct{}, 1), consents: make(chan struct{}, 1)}
+	return &appBridge{
+		bridge:   h,
+		affords:  affords,
+		started:  make(chan struct{}, 1),
+		moving:   make(chan struct{}, 1),
+		consents: make(chan struct{}, 1),
+	}
 }
 
 // runAppBridge is like Run, but uses the networks of an app.
@@ -83,8 +89,8 @@ func (h *appBridge) running(transfers, further int) {
 	}
 }
 
-// undivided implements transport.Config.Undivided. Tunnels count like downloads, but mobile data is requested only if the program
-// could use it, so not for a browser's tunnels.
+// undivided implements transport.Config.Undivided. Tunnels count like downloads, but mobile data is requested only if
+// the program could use it, so not for a browser's tunnels.
 func (h *appBridge) undivided(running, spread int) {
 	if before := h.tunnels.Swap(int64(running)); int64(running) > before {
 		signal(h.moving)
@@ -128,8 +134,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// attend requests mobile data while it could help, and a little longer, unless its data limit is used up. It reports what runs to
-// the app. It returns when ctx ends.
+// attend requests mobile data while it could help, and a little longer, unless its data limit is used up. It reports
+// what runs to the app. It returns when ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
 	tick := time.NewTicker(telling)

@@ -32,8 +32,8 @@ func (t *counters) Observe(e engine.Event) {
 	}
 }
 
-// listenControl opens the control socket, and returns nil if there is none. A failure at the default path is not fatal: two proxies
-// of one user can run side by side.
+// listenControl opens the control socket, and returns nil if there is none. A failure at the default path is not fatal:
+// two proxies of one user can run side by side.
 func (d *Daemon) listenControl() (net.Listener, error) {
 	inherited, err := control.Inherited(d.log)
 	if err != nil {
@@ -78,7 +78,8 @@ func (d *Daemon) controlHandler() http.Handler {
 		mux.HandleFunc("PUT "+control.GatewayPath, g.record)
 	}
 	if d.rpc != nil {
-		for path, code := range map[string]func() (string, error){control.PairPath: d.rpc.server.NewCode, control.PagePath: d.rpc.server.PageLink} {
+		for path, code := range map[string]func() (string,
+			error){control.PairPath: d.rpc.server.NewCode, control.PagePath: d.rpc.server.PageLink} {
 			mux.HandleFunc("POST "+path, func(w http.ResponseWriter, _ *http.Request) {
 				text, err := code()
 				if err != nil {
@@ -117,7 +118,14 @@ func (d *Daemon) status() control.Status {
 	}
 	s.Links = d.withSpent(s.Links)
 	if r, ok := d.out.Relay(); ok {
-		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Refusal: r.Refusal, Failed: r.Failed, Failure: r.Failure, Lanes: []control.Lane{}}
+		s.Relay = &control.Relay{
+			Address: r.Address,
+			Tunnels: r.Streams,
+			Refusal: r.Refusal,
+			Failed:  r.Failed,
+			Failure: r.Failure,
+			Lanes:   []control.Lane{},
+		}
 		for _, l := range r.Lanes {
 			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{
 				Link: l.Link, Up: l.Up, Bytes: l.Bytes, RTT: l.RTT.Seconds(), Failure: l.Failure, Code: string(l.Code),
@@ -138,8 +146,9 @@ func (d *Daemon) status() control.Status {
 	}
 	for _, t := range e.Transfers {
 		x := control.Transfer{
-			ID: t.ID, Host: t.Host, Name: t.Name, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
-			Links: []control.LinkShare{},
+			ID: t.ID, Host: t.Host, Name: t.Name, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window,
+			Seconds: now.Sub(t.Started).Seconds(),
+			Links:   []control.LinkShare{},
 		}
 		for _, l := range t.Links {
 			x.Links = append(x.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
@@ -162,7 +171,8 @@ func (d *Daemon) used(link string) *control.Used {
 	return &control.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
 }
 
-// withSpent marks the links whose data limit for this month or today is used up, and adds those that the engine does not know.
+// withSpent marks the links whose data limit for this month or today is used up, and adds those that the engine does
+// not know.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
 	for _, name := range d.out.Named() {
 		reason := d.out.Spent(name)

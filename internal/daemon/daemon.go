@@ -36,8 +36,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// drainTime is how long running requests may continue after the first signal; a second one ends the process at once. Without the
-// app that owns the networks, nothing can continue for long.
+// drainTime is how long running requests may continue after the first signal; a second one ends the process at once.
+// Without the app that owns the networks, nothing can continue for long.
 const (
 	drainTime    = 10 * time.Minute
 	appDrainTime = 5 * time.Second
@@ -73,13 +73,21 @@ type Daemon struct {
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
-	d := &Daemon{cfg: cfg, log: log, live: page.New(findings(cfg)), at: &net.TCPAddr{}, drainTime: drainTime, syncTime: syncTime}
+	d := &Daemon{
+		cfg:       cfg,
+		log:       log,
+		live:      page.New(findings(cfg)),
+		at:        &net.TCPAddr{},
+		drainTime: drainTime,
+		syncTime:  syncTime,
+	}
 	d.redirected = newRedirection(d)
 	return d
 }
 
-// gcPercent keeps the collected heap close to its live size. The heap is small, since blocks lie outside of it and a request
-// allocates little: half of it saves a tenth of the memory with 100 clients, and costs 3 % of processor time at most.
+// gcPercent keeps the collected heap close to its live size. The heap is small, since blocks lie outside of it and a
+// request allocates little: half of it saves a tenth of the memory with 100 clients, and costs 3 % of processor time at
+// most.
 const gcPercent = 25
 
 // SaveMemory tunes the garbage collector for low memory use, unless the user set GOGC.
@@ -89,9 +97,11 @@ func SaveMemory() {
 	}
 }
 
-// Run serves until ctx is canceled, then lets running requests end. It notifies systemd (Type=notify-reload). If it cannot listen,
-// the error is a *net.OpError.
-func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads, scheduler func() schedule.Scheduler) error {
+// Run serves until ctx is canceled, then lets running requests end. It notifies systemd (Type=notify-reload). If it
+// cannot listen, the error is a *net.OpError.
+func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads,
+	scheduler func() schedule.Scheduler,
+) error {
 	SaveMemory()
 	if cfg.AppSocket != "" {
 		return runAppBridge(ctx, cfg, version, log, reloads)
@@ -162,7 +172,8 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		if d.private.Intercept != nil {
 			d.private.Intercept.Distrusts = d.distrusts
 		}
-		p.Users, p.Intercept, p.Carried, p.Refused = d.private.Users, d.private.Intercept, d.private.Carried, d.private.Refused
+		p.Users, p.Intercept, p.Carried, p.Refused = d.private.Users, d.private.Intercept, d.private.Carried,
+			d.private.Refused
 	case d.cfg.Intercept:
 		if p.Intercept, err = interceptStored(d.log); err != nil {
 			return err
@@ -215,12 +226,15 @@ func StorePinsFile() string { return statefile.Path(os.Getenv, "pins-store.json"
 func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 	a, err := StoredAuthority().Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("intercept = true needs an authority: create one with tributary ca init --hosts HOST,...: %w", err)
+		return nil, fmt.Errorf("intercept = true needs an authority: create one with tributary ca init --hosts HOST,...: %w",
+			err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return intercept.NewInterceptor(intercept.Config{Authority: a, Only: a.Hosts(), Pins: intercept.OpenPins(PinsFile(), log)})
+	return intercept.NewInterceptor(intercept.Config{
+		Authority: a, Only: a.Hosts(), Pins: intercept.OpenPins(PinsFile(), log),
+	})
 }
 
 // owner asks the kernel which user owns a connection.
@@ -257,7 +271,8 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	for _, task := range d.tasks(failed) {
 		parts.Go(func() { task(running) })
 	}
-	d.log.Info("listening", "proxy", d.at.String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
+	d.log.Info("listening", "proxy", d.at.String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC,
+		"socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
 	next := fmt.Sprintf("ready: for one command, http_proxy=http://%s curl -O http://HOST/FILE; for https, tributary run COMMAND", d.at)
 	if d.cfg.Admin != "" {
 		next += fmt.Sprintf("; in a browser, http://%s/", d.cfg.Admin)

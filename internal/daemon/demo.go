@@ -21,12 +21,16 @@ func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func()
 }
 
 // StartWith is like Start, but takes a configuration, a log, and links that may change.
-func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links discover.Source) (string, func(), error) {
+func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger,
+	links discover.Source,
+) (string, func(), error) {
 	_, url, stop, err := start(ctx, cfg, log, transport.Config{Source: links})
 	return url, stop, err
 }
 
-func start(ctx context.Context, cfg config.Config, log *slog.Logger, t transport.Config) (*Daemon, string, func(), error) {
+func start(ctx context.Context, cfg config.Config, log *slog.Logger,
+	t transport.Config,
+) (*Daemon, string, func(), error) {
 	d := newDaemon(cfg, log)
 	if err := d.build("demo", t); err != nil {
 		return nil, "", nil, err

@@ -19,12 +19,12 @@ var configured = []string{
 // certified are programs that verify servers with the file of the Python package certifi, whatever variables say.
 var certified = []string{"yt-dlp"}
 
-// filed are parts of the paths of libraries that verify servers with a file of the system, whatever variables say: the wheel of pycurl
-// and libzypp.
+// filed are parts of the paths of libraries that verify servers with a file of the system, whatever variables say: the
+// wheel of pycurl and libzypp.
 var filed = []string{"/pycurl.libs/", "/libzypp.so"}
 
-// browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird and Electron:
-// they have lists of their own.
+// browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird
+// and Electron: they have lists of their own.
 var browsers = []string{"/libxul.so", "/icudtl.dat"}
 
 // distrusts returns why a program of a command is known not to trust its authority, "" if it may trust it.
@@ -37,15 +37,16 @@ func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason 
 	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, named || d.private.Store)
 }
 
-// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in the
-// system's store, or that the program's arguments name it.
+// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in
+// the system's store, or that the program's arguments name it.
 func distrustOf(path string, files []byte, limitsRecords, given bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {
 	case slices.ContainsFunc(browsers, loaded):
 		return intercept.Browser
 	case given, slices.Contains(configured, filepath.Base(path)):
-	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which one it uses.
+	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which
+	// one it uses.
 	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):
 		return intercept.OwnStore
 	case slices.ContainsFunc(filed, loaded):

@@ -10,7 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// findings returns a function for the live page that looks for problems as `tributary doctor --offline` does: it sends nothing.
+// findings returns a function for the live page that looks for problems as `tributary doctor --offline` does: it sends
+// nothing.
 func findings(cfg config.Config) func(context.Context) []page.Finding {
 	return func(ctx context.Context) (all []page.Finding) {
 		facts := doctor.Collect(ctx, doctor.Options{

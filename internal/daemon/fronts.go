@@ -38,8 +38,8 @@ type server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// fronts returns the ways in that the configuration asks for, in the order in which they listen. The proxy comes last: once a client
-// can connect to it, the others listen, too.
+// fronts returns the ways in that the configuration asks for, in the order in which they listen. The proxy comes last:
+// once a client can connect to it, the others listen, too.
 func (d *Daemon) fronts() (all []*front) {
 	at := func(addr, without string, server func(ln net.Listener) server) *front {
 		f := &front{without: without, server: server}
@@ -83,7 +83,8 @@ func (d *Daemon) fronts() (all []*front) {
 		},
 		server: func(net.Listener) server { return proxy.NewServer(d.proxy) },
 	})
-	return append(all, &front{listen: d.listenControl, last: true, server: func(net.Listener) server { // so that a drain can be watched
+	// so that a drain can be watched
+	return append(all, &front{listen: d.listenControl, last: true, server: func(net.Listener) server {
 		s := shortServer(d.controlHandler())
 		s.ConnContext = control.ConnContext
 		s.WriteTimeout = 0 // a lease has no time limit
@@ -173,7 +174,9 @@ func (s rpcServer) Shutdown(ctx context.Context) error {
 // adminServer returns the server of the read-only pages.
 func (d *Daemon) adminServer(net.Listener) server {
 	s := shortServer(admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, d.at))
-	visitors := admission.Control{Limits: admission.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())}}
+	visitors := admission.Control{
+		Limits: admission.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())},
+	}
 	visitors.Guard(s, d.owner, nil)
 	return s
 }
@@ -187,5 +190,12 @@ func mayWatch(r *http.Request) bool {
 // shortServer returns a server for small pages that does not wait for slow or idle clients.
 func shortServer(h http.Handler) *http.Server {
 	const limit = 10 * time.Second
-	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: limit,
+		ReadTimeout:       limit,
+		WriteTimeout:      3 * limit,
+		IdleTimeout:       limit,
+		MaxHeaderBytes:    16 << 10,
+	}
 }

@@ -70,7 +70,10 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 		_ = o.Tell(orderEnd{Type: "failed", Code: download.CodeBadURL, Error: err.Error()})
 		return
 	}
-	h := &download.OpenFile{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark}, Have: o.Have}
+	h := &download.OpenFile{
+		File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark},
+		Have: o.Have,
+	}
 	m := download.NewMeter()
 	now := orderStep{Type: "at"}
 	version := func(v download.Version) {
@@ -162,5 +165,12 @@ func end(err error) orderEnd {
 	case e.Kind == download.Canceled:
 		return orderEnd{Type: "stopped"}
 	}
-	return orderEnd{Type: "failed", Again: e.Temporary, Code: e.Code(), Host: e.Host, Status: e.Status, Error: e.Err.Error()}
+	return orderEnd{
+		Type:   "failed",
+		Again:  e.Temporary,
+		Code:   e.Code(),
+		Host:   e.Host,
+		Status: e.Status,
+		Error:  e.Err.Error(),
+	}
 }

@@ -33,7 +33,8 @@ func (l *listeners) has(a netip.AddrPort) bool {
 		own := o.Addr().Unmap()
 		switch {
 		case o.Port() != a.Port():
-		case own == addr, addr.IsUnspecified(), addr.IsLoopback() && own.IsLoopback(), own.IsUnspecified() && link.Local(addr):
+		case own == addr, addr.IsUnspecified(), addr.IsLoopback() && own.IsLoopback(),
+			own.IsUnspecified() && link.Local(addr):
 			return true
 		}
 	}

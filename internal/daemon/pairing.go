@@ -11,7 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// followWishes pairs with relays and forgets them as the app asks, and applies the token of the gateway, until ctx ends.
+// followWishes pairs with relays and forgets them as the app asks, and applies the token of the gateway, until ctx
+// ends.
 func (d *Daemon) followWishes(ctx context.Context) {
 	for {
 		select {

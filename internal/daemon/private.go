@@ -25,8 +25,9 @@ type PrivateOptions struct {
 	Roots     *x509.CertPool // authorities that servers are verified with; nil = the system's
 	Intercept *intercept.Interceptor
 	// Store says that programs find the certificate in the system's store, and not by variables only.
-	Store   bool
-	Folder  string                           // files with the certificate: a program whose arguments name it trusts the certificate
+	Store bool
+	// files with the certificate: a program whose arguments name it trusts the certificate
+	Folder  string
 	Carried func(link string, bytes int64)   // see proxy.Config
 	Refused func(destination, reason string) // see proxy.Config
 }
@@ -34,8 +35,8 @@ type PrivateOptions struct {
 // privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.
 const privateDrainTime = 2 * time.Second
 
-// Private is a proxy over the links of this machine for one command, on a free loopback port. It allows the same destinations as
-// the service, since the command may act for others, as a browser does for its pages.
+// Private is a proxy over the links of this machine for one command, on a free loopback port. It allows the same
+// destinations as the service, since the command may act for others, as a browser does for its pages.
 type Private struct {
 	URL string
 
@@ -50,8 +51,9 @@ type Private struct {
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
-		Source: &discover.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
-		Roots: o.Roots,
+		Source: &discover.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{},
+		History: transport.HistoryFile(cfg),
+		Roots:   o.Roots,
 	})
 }
 

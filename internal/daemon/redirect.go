@@ -19,12 +19,13 @@ import (
 	"github.com/tributary-http/tributary/internal/host/redirect"
 )
 
-// hangUp is how long a shutdown waits for the holders of a lease to remove the rules. Redirected connections are still served
-// meanwhile.
+// hangUp is how long a shutdown waits for the holders of a lease to remove the rules. Redirected connections are still
+// served meanwhile.
 const hangUp = 3 * time.Second
 
-// redirection serves connections that the firewall redirects, on listeners received over the control socket. Without a redirect,
-// nothing listens. The process that sends the listeners keeps them open too, and removes the rules before they are closed.
+// redirection serves connections that the firewall redirects, on listeners received over the control socket. Without a
+// redirect, nothing listens. The process that sends the listeners keeps them open too, and removes the rules before
+// they are closed.
 type redirection struct {
 	d       *Daemon
 	serving sync.WaitGroup
@@ -45,8 +46,8 @@ func newLeases() *leases { return &leases{over: make(chan struct{})} }
 
 func newRedirection(d *Daemon) *redirection { return &redirection{d: d, leases: newLeases()} }
 
-// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call running.Done on the
-// returned leases when its own lease ends.
+// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call
+// running.Done on the returned leases when its own lease ends.
 func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,7 +44,8 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 		return nil, err
 	}
 	q := queue.New(queue.Config{
-		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), Partial: partial.Store(statefile.Path(os.Getenv, "partial")), MaxConcurrent: d.cfg.MaxConcurrent,
+		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"),
+		Partial: partial.Store(statefile.Path(os.Getenv, "partial")), MaxConcurrent: d.cfg.MaxConcurrent,
 		Agent: "tributary/" + d.version, Log: d.log,
 		Free: func(ctx context.Context) context.Context {
 			return transport.With(ctx, transport.Unmetered)

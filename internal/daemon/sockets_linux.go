@@ -8,8 +8,8 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// sockets are listeners that systemd opened for this process (sd_listen_fds(3)) and keeps open while it restarts. Meanwhile no
-// other process can take the ports that clients know, and their connections wait.
+// sockets are listeners that systemd opened for this process (sd_listen_fds(3)) and keeps open while it restarts.
+// Meanwhile no other process can take the ports that clients know, and their connections wait.
 type sockets []net.Listener
 
 // inherited returns the sockets that systemd opened, if any.

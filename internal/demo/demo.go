@@ -22,7 +22,8 @@ const limit = 58 * time.Second
 
 // Run shows the demo on out. It returns an error if a download fails or delivers wrong bytes.
 func Run(ctx context.Context, out io.Writer, start Proxy) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the demo took too long: try again when this machine is less busy"))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		errors.New("the demo took too long: try again when this machine is less busy"))
 	defer cancel()
 	return show{
 		size:  24e6,

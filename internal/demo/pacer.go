@@ -8,8 +8,8 @@ import (
 // slack is how far behind its schedule a pacer may catch up, so that a timer that fires late does not reduce the rate.
 const slack = 4 * time.Millisecond
 
-// pacer shares the time of one direction of a link among all its connections: a virtual clock that advances by size / rate for
-// every piece. It is safe for concurrent use.
+// pacer shares the time of one direction of a link among all its connections: a virtual clock that advances by size /
+// rate for every piece. It is safe for concurrent use.
 type pacer struct {
 	rate float64 // bytes per second
 

@@ -22,8 +22,8 @@ type shape struct {
 	delay time.Duration // one way
 }
 
-// relay is an emulated link: a TCP relay with a shape on loopback to one origin. It can be killed and revived. All methods are
-// safe for concurrent use.
+// relay is an emulated link: a TCP relay with a shape on loopback to one origin. It can be killed and revived. All
+// methods are safe for concurrent use.
 type relay struct {
 	shape
 	origin   string
@@ -161,11 +161,12 @@ type piece struct {
 	at   time.Time
 }
 
-// window returns how many pieces may be under way on one connection: twice what fills the link. As with TCP, a connection whose
-// receiver does not read then takes nothing from the others.
+// window returns how many pieces may be under way on one connection: twice what fills the link. As with TCP, a
+// connection whose receiver does not read then takes nothing from the others.
 func (s shape) window() int { return leastFlight + int(2*s.rate*s.delay.Seconds())/pieceSize }
 
-// carry moves bytes from src to dst, paced and delayed, and then the end of src. If that fails, it breaks the connection.
+// carry moves bytes from src to dst, paced and delayed, and then the end of src. If that fails, it breaks the
+// connection.
 func (r *relay) carry(ctx context.Context, broken func(), dst, src *net.TCPConn, p *pacer, count *atomic.Int64) {
 	pieces := make(chan piece, r.window())
 	var wg sync.WaitGroup

@@ -12,7 +12,8 @@ var quoted = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 
 // Invocations returns the arguments of each call of a program in a shell command line.
 func Invocations(line, program string) (all [][]string) {
-	line = quoted.ReplaceAllStringFunc(line, func(s string) string { return strings.ReplaceAll(s[1:len(s)-1], " ", "\x00") })
+	line = quoted.ReplaceAllStringFunc(line,
+		func(s string) string { return strings.ReplaceAll(s[1:len(s)-1], " ", "\x00") })
 	if before, _, ok := strings.Cut(line, " #"); ok {
 		line = before
 	}
@@ -34,8 +35,8 @@ func Invocations(line, program string) (all [][]string) {
 // placeholders replaces the placeholders in examples with valid values.
 var placeholders = strings.NewReplacer("sha256:HEX", "sha256:"+strings.Repeat("0", 64))
 
-// Accepts parses arguments like a command line, without running the command: the error says which command, flag, value or number
-// of arguments is wrong. Unless whole is true, arguments may be missing.
+// Accepts parses arguments like a command line, without running the command: the error says which command, flag, value
+// or number of arguments is wrong. Unless whole is true, arguments may be missing.
 func Accepts(root *cobra.Command, args []string, whole bool) error {
 	root.InitDefaultHelpCmd()
 	for i := range args {

@@ -1,9 +1,9 @@
-// Package docs reads the project's Markdown for the tests that verify it: commands run or say why they do not, links have
-// existing targets, and figures match the benchmarks.
+// Package docs reads the project's Markdown for the tests that verify it: commands run or say why they do not, links
+// have existing targets, and figures match the benchmarks.
 //
-// It supports the Markdown that this project uses: fenced and indented code, headings with #, inline links. A comment directly
-// above a block of commands says how it is tested: "not run: REASON" or "run by TestName". Without one, TestDocs in lab/e2e runs
-// it.
+// It supports the Markdown that this project uses: fenced and indented code, headings with #, inline links. A comment
+// directly above a block of commands says how it is tested: "not run: REASON" or "run by TestName". Without one,
+// TestDocs in lab/e2e runs it.
 package docs
 
 import (
@@ -30,7 +30,8 @@ func Pages(root string) ([]Page, error) {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "testdata", "out", "dist", "bin"}, name)) {
+			if path != root && (strings.HasPrefix(name, ".") ||
+				slices.Contains([]string{"node_modules", "testdata", "out", "dist", "bin"}, name)) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -43,7 +43,8 @@ const asked = "example.com"
 // Collect collects facts about the machine. It takes a few seconds at most.
 func Collect(ctx context.Context, o Options) *Facts {
 	f := &Facts{
-		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigPath: cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)), ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
+		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigPath: cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)),
+		ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
 		Env: map[string]string{}, NetRaw: netRaw(),
 	}
 	f.Executable, _ = os.Executable()
@@ -68,7 +69,9 @@ func Collect(ctx context.Context, o Options) *Facts {
 		if p.addr == "" || err != nil {
 			continue // no address, or a fault of the configuration
 		}
-		f.Ports = append(f.Ports, Port{Flag: p.flag, Addr: netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port())})
+		f.Ports = append(f.Ports, Port{
+			Flag: p.flag, Addr: netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port()),
+		})
 	}
 	running := tributaryAt(ctx, o.Config.Admin)
 	for i := range f.Ports {
@@ -107,8 +110,8 @@ func (f *Facts) list(o Options) (*link.Resolver, error) {
 	return got.resolver, err
 }
 
-// within returns the result of look, or an error if look panics or takes longer than limit. A look that hangs keeps running until
-// the process ends.
+// within returns the result of look, or an error if look panics or takes longer than limit. A look that hangs keeps
+// running until the process ends.
 func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

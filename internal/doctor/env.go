@@ -14,7 +14,9 @@ func environment(f *Facts) []Check {
 	for _, p := range f.Ports {
 		own = append(own, p.Addr)
 	}
-	c := Check{Name: "proxy variables", Verdict: OK, Found: "no proxy variable is set: programs started here do not use Tributary"}
+	c := Check{
+		Name: "proxy variables", Verdict: OK, Found: "no proxy variable is set: programs started here do not use Tributary",
+	}
 	if proxy == "" {
 		return append([]Check{c}, exceptions(f)...)
 	}
@@ -27,7 +29,8 @@ func environment(f *Facts) []Check {
 	case name == "HTTP_PROXY":
 		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores its upper-case form", "export http_proxy="+quote(proxy)
 	case !coversLoopback(f.Env["no_proxy"] + "," + f.Env["NO_PROXY"]):
-		c.Verdict, c.Found = Warn, c.Found+", and no_proxy does not exempt this machine: requests to local servers go to Tributary, which refuses them"
+		c.Verdict, c.Found = Warn,
+			c.Found+", and no_proxy does not exempt this machine: requests to local servers go to Tributary, which refuses them"
 		c.Fix = "export no_proxy=localhost,127.0.0.0/8,::1"
 	default:
 		c.Found += ": programs started here use Tributary"
@@ -35,7 +38,8 @@ func environment(f *Facts) []Check {
 	return append([]Check{c}, exceptions(f)...)
 }
 
-// exceptions checks the format of no_proxy: there is no standard, and some programs silently ignore forms that others accept.
+// exceptions checks the format of no_proxy: there is no standard, and some programs silently ignore forms that others
+// accept.
 func exceptions(f *Facts) []Check {
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
 		list, c := f.Env[name], Check{Name: "no_proxy", Verdict: Warn}
@@ -82,7 +86,8 @@ func others(getenv func(string) string, own []netip.AddrPort) (names []string) {
 	return names
 }
 
-// proxyVariables are those that programs read, in the order in which most choose one for http. https_proxy may stand alone.
+// proxyVariables are those that programs read, in the order in which most choose one for http. https_proxy may stand
+// alone.
 var proxyVariables = []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY"}
 
 // proxyVariable returns the variable that names a proxy for http, as most programs choose it.
@@ -95,9 +100,9 @@ func proxyVariable(getenv func(string) string) (name, proxy string) {
 	return "", ""
 }
 
-// Upstream returns an error if the environment names a proxy other than the one at the own addresses. Tributary connects to
-// servers itself; if that proxy is the only way out, every download would fail without an apparent reason. The error shows how to
-// run the command without it.
+// Upstream returns an error if the environment names a proxy other than the one at the own addresses. Tributary
+// connects to servers itself; if that proxy is the only way out, every download would fail without an apparent reason.
+// The error shows how to run the command without it.
 func Upstream(getenv func(string) string, command string, own ...netip.AddrPort) error {
 	name, proxy := proxyVariable(getenv)
 	if proxy == "" || isOwn(proxy, own) {

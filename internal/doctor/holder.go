@@ -16,13 +16,14 @@ type Holder struct {
 	Name string // as in /proc/PID/comm
 }
 
-// systemd is the name of the process that opens the sockets of socket units and keeps them in addition to the service that it
-// starts.
+// systemd is the name of the process that opens the sockets of socket units and keeps them in addition to the service
+// that it starts.
 const systemd = "systemd"
 
-// PortHolder returns the process whose TCP listener occupies addr. It finds the listener's inode in net/tcp and net/tcp6 below
-// proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has it open; only root can see the
-// processes of other users. If systemd and a service share the listener (systemd.socket(5)), it returns the service.
+// PortHolder returns the process whose TCP listener occupies addr. It finds the listener's inode in net/tcp and
+// net/tcp6 below proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has it open; only
+// root can see the processes of other users. If systemd and a service share the listener (systemd.socket(5)), it
+// returns the service.
 func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -78,7 +79,8 @@ func conflict(a, b netip.AddrPort) bool {
 // tcpListen is TCP_LISTEN of the kernel's net/tcp_states.h.
 const tcpListen = "0A"
 
-// parseListener parses a line of /proc/net/tcp or tcp6. If it is a listener, parseListener returns its local address and inode.
+// parseListener parses a line of /proc/net/tcp or tcp6. If it is a listener, parseListener returns its local address
+// and inode.
 func parseListener(line string) (local netip.AddrPort, inode string, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 || f[3] != tcpListen {

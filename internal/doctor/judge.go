@@ -50,7 +50,10 @@ func Judge(f *Facts) []Check {
 func guarded(judge func(*Facts) []Check, f *Facts) (all []Check) {
 	defer func() {
 		if p := recover(); p != nil {
-			all = []Check{{Name: "doctor", Verdict: Skipped, Found: fmt.Sprintf("a check failed unexpectedly; please report this: %v", p)}}
+			all = []Check{{
+				Name: "doctor", Verdict: Skipped,
+				Found: fmt.Sprintf("a check failed unexpectedly; please report this: %v", p),
+			}}
 		}
 	}()
 	return judge(f)
@@ -168,9 +171,9 @@ func route(l Link) Check {
 	return c
 }
 
-// reversePath checks the filter: with strict filtering (RFC 3704 section 2.2) the kernel drops answers that arrive over another
-// link than the one that it would itself choose for their sender. A value of 2 for the interface takes precedence over 1 for all
-// (Documentation/networking/ip-sysctl.rst).
+// reversePath checks the filter: with strict filtering (RFC 3704 section 2.2) the kernel drops answers that arrive over
+// another link than the one that it would itself choose for their sender. A value of 2 for the interface takes
+// precedence over 1 for all (Documentation/networking/ip-sysctl.rst).
 func reversePath(f *Facts, l Link) Check {
 	name := l.Link.Name
 	c := Check{Name: "rp_filter " + name, Verdict: OK, Found: "responses over it are accepted"}
@@ -203,7 +206,8 @@ func names(f *Facts, l Link) Check {
 	case len(servers) == 0 && l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
 	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps only the text
-		c.Verdict, c.Found = Fail, c.Found+" cannot be queried: a firewall rule of this machine rejects it: "+l.DNSError.Error()
+		c.Verdict, c.Found = Fail,
+			c.Found+" cannot be queried: a firewall rule of this machine rejects it: "+l.DNSError.Error()
 		c.Fix = "nft list ruleset    # as root: look for reject and drop"
 	case l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, c.Found+" does not answer over this link: "+l.DNSError.Error(), setting
@@ -231,7 +235,8 @@ func server(f *Facts, l Link) string {
 	if !of(l.Link.Name, bare) {
 		table = fmt.Sprintf("[link.%q]", l.Link.Name)
 	}
-	return fmt.Sprintf(`mkdir -p %s && printf '\n%%s\n%%s\n' %s %s >> %s%s`, quote(filepath.Dir(f.ConfigPath)), quote(table), quote(setting),
+	return fmt.Sprintf(`mkdir -p %s && printf '\n%%s\n%%s\n' %s %s >> %s%s`, quote(filepath.Dir(f.ConfigPath)),
+		quote(table), quote(setting),
 		quote(f.ConfigPath), hint)
 }
 
@@ -316,8 +321,9 @@ func tunnel(f *Facts) []Check {
 	}
 	return []Check{{
 		Name: "vpn", Verdict: Warn,
-		Found: fmt.Sprintf("the system sends everything through %s; Tributary bypasses it, over %s (vpn = \"around\")", s.Link.Name, usedNames(f)),
-		Fix:   "tributary serve --vpn follow    # to use the VPN instead",
+		Found: fmt.Sprintf("the system sends everything through %s; Tributary bypasses it, over %s (vpn = \"around\")",
+			s.Link.Name, usedNames(f)),
+		Fix: "tributary serve --vpn follow    # to use the VPN instead",
 	}}
 }
 
@@ -343,7 +349,8 @@ func ports(f *Facts) (all []Check) {
 			c.Fix = "systemctl list-sockets    # names the service; systemctl status SERVICE says why it does not run"
 		case p.Err != nil && p.Holder != Holder{}:
 			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID, p.Holder.Name)
-			c.Fix = "stop it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
+			c.Fix = "stop it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(),
+				p.Addr.Port()+1).String()
 		case p.Err != nil:
 			c.Verdict, c.Found = Fail, p.Err.Error()
 			c.Fix = "tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
@@ -369,7 +376,10 @@ func files(f *Facts) []Check {
 }
 
 func memory(f *Facts) []Check {
-	c := Check{Name: "memory", Verdict: OK, Found: fmt.Sprintf("budget %d MiB of %d MiB %s", f.Budget>>20, f.Memory>>20, f.MemoryFrom)}
+	c := Check{
+		Name: "memory", Verdict: OK,
+		Found: fmt.Sprintf("budget %d MiB of %d MiB %s", f.Budget>>20, f.Memory>>20, f.MemoryFrom),
+	}
 	switch {
 	case f.Memory == 0:
 		c.Verdict, c.Found = Skipped, "the machine's memory is unknown"

@@ -28,8 +28,8 @@ func (t Test) NamedAfter(rule int) bool { return slices.Contains(functionNumbers
 // Tests are the tests of each rule, in order of file and function.
 type Tests map[int][]Test
 
-// Scan finds the tests below root by their source: a test proves a rule if the rule's number begins a string in it, in a
-// function that it calls or in a variable that it reads. Several rules are written "R19 R22 ..." or "R96/R97 ...".
+// Scan finds the tests below root by their source: a test proves a rule if the rule's number begins a string in it, in
+// a function that it calls or in a variable that it reads. Several rules are written "R19 R22 ..." or "R96/R97 ...".
 // Functions may also be named after rules: TestR039_R040_BadHeads. Failure messages of tests do not count.
 func Scan(root string) (Tests, error) {
 	dirs := map[string][]string{}

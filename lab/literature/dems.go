@@ -7,12 +7,12 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// DEMS fetches from both ends, one link from the front and the other from the rear, until they meet (DEMS, Guo et al. 2017). With
-// more than two links, every other one works at the rear. A range is 100 ms of its link's goodput.
+// DEMS fetches from both ends, one link from the front and the other from the rear, until they meet (DEMS, Guo et al.
+// 2017). With more than two links, every other one works at the rear. A range is 100 ms of its link's goodput.
 //
-// It does not need the links' ratio: whatever it is, both are busy until they meet, within one range. It needs a window as large as
-// the object, since bytes from the rear wait for all bytes before them. In a smaller window the rear is the end of the window, and
-// the client gets only the bytes of one link while the other fills the window.
+// It does not need the links' ratio: whatever it is, both are busy until they meet, within one range. It needs a window
+// as large as the object, since bytes from the rear wait for all bytes before them. In a smaller window the rear is the
+// end of the window, and the client gets only the bytes of one link while the other fills the window.
 type DEMS struct{}
 
 const demsLength = 100 * time.Millisecond

@@ -7,17 +7,17 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// MPHTTP is the scheduler of MP-HTTP (Nikravesh 2018 section 6.3). Each link fetches a half, one from the front and one from the
-// rear. When the faster link is about to end, it takes over as much of the tail of the slower one's range as makes both end
-// together (equation 6.1). It repeats this until a new request would take effect too late.
+// MPHTTP is the scheduler of MP-HTTP (Nikravesh 2018 section 6.3). Each link fetches a half, one from the front and one
+// from the rear. When the faster link is about to end, it takes over as much of the tail of the slower one's range as
+// makes both end together (equation 6.1). It repeats this until a new request would take effect too late.
 //
-// It needs the rates of both links and the delay of a request, measured by HTTP/2 PING as in the paper, and by the kernel over
-// HTTP/1.1. If rates are known from earlier transfers, it starts from equation 6.1 instead of halves (the paper's hint BW/L). It
-// wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1, and halves of a long object need a window
-// as large as a half; in a smaller window it halves the reachable part.
+// It needs the rates of both links and the delay of a request, measured by HTTP/2 PING as in the paper, and by the
+// kernel over HTTP/1.1. If rates are known from earlier transfers, it starts from equation 6.1 instead of halves (the
+// paper's hint BW/L). It wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1, and
+// halves of a long object need a window as large as a half; in a smaller window it halves the reachable part.
 //
-// As printed, the routine runs when bytes arrive on the link that it decides for, so it forgets a link without bytes. Here it runs
-// after every event.
+// As printed, the routine runs when bytes arrive on the link that it decides for, so it forgets a link without bytes.
+// Here it runs after every event.
 type MPHTTP struct{}
 
 // mpLead is the minimum time before the end of a link's range at which its next request is sent.

@@ -7,12 +7,13 @@ import (
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
-// MSPlayer sizes ranges by the ratio of the links, one range at a time on each (Nikravesh 2018 section 6.6 compares with it). The
-// slowest link fetches a base length while each faster one fetches proportionally more, so that all end together. The base doubles
-// whenever the slowest link becomes faster by 5 % or more, and halves whenever it becomes slower by as much; Ratio keeps it fixed.
+// MSPlayer sizes ranges by the ratio of the links, one range at a time on each (Nikravesh 2018 section 6.6 compares
+// with it). The slowest link fetches a base length while each faster one fetches proportionally more, so that all end
+// together. The base doubles whenever the slowest link becomes faster by 5 % or more, and halves whenever it becomes
+// slower by as much; Ratio keeps it fixed.
 //
-// It needs the throughput of each link. It wins on steady links whose ratio is small; without pipelining every range costs a round
-// trip, and a wrong ratio costs a whole range.
+// It needs the throughput of each link. It wins on steady links whose ratio is small; without pipelining every range
+// costs a round trip, and a wrong ratio costs a whole range.
 type MSPlayer struct {
 	Ratio bool
 

@@ -7,9 +7,9 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Naive splits the object into as many equal ranges as there are links, requests one on each link, and corrects nothing (Skjolden
-// 2019 section 4.3.2). It needs only the size. It is right for equal links and otherwise ends when the slowest link does. Ranges
-// that a lost link leaves behind go to whichever link is idle.
+// Naive splits the object into as many equal ranges as there are links, requests one on each link, and corrects nothing
+// (Skjolden 2019 section 4.3.2). It needs only the size. It is right for equal links and otherwise ends when the
+// slowest link does. Ranges that a lost link leaves behind go to whichever link is idle.
 type Naive struct {
 	edges []int64 // ends of the shares, ascending
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Partition splits the object once, one range for each link, in the given proportion: Nika 2015 section 5.2 with knowledge that
-// only a simulator has. If the weights are the bytes that each link can carry until all end together, it is Optimal, the bundling
-// limit; if they are those times 1 + s g, with g from a normal distribution, it is Noisy.
+// Partition splits the object once, one range for each link, in the given proportion: Nika 2015 section 5.2 with
+// knowledge that only a simulator has. If the weights are the bytes that each link can carry until all end together, it
+// is Optimal, the bundling limit; if they are those times 1 + s g, with g from a normal distribution, it is Noisy.
 //
 // Nothing corrects the split, which shows the value of knowing the rates and the cost of errors in them.
 type Partition struct {
@@ -27,7 +27,8 @@ func (s *Partition) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return partition(v, s.edges)
 }
 
-// edges divides a range in proportion to the weights and returns where the shares end. A link without weight gets nothing.
+// edges divides a range in proportion to the weights and returns where the shares end. A link without weight gets
+// nothing.
 func edges(r segment.Range, weights []float64) []int64 {
 	var sum, before float64
 	for _, w := range weights {
@@ -47,7 +48,8 @@ func edges(r segment.Range, weights []float64) []int64 {
 	return ends
 }
 
-// partition gives each idle link the free part of its share, in one range; the rest of a lost link's share goes to any idle link.
+// partition gives each idle link the free part of its share, in one range; the rest of a lost link's share goes to any
+// idle link.
 func partition(v *schedule.View, ends []int64) schedule.Decision {
 	for _, own := range [...]bool{true, false} {
 		for i := range v.Links {
@@ -67,7 +69,9 @@ func partition(v *schedule.View, ends []int64) schedule.Decision {
 				if k < len(ends) {
 					end = min(end, ends[k])
 				}
-				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Rule: schedule.WholeRange}
+				return schedule.Decision{
+					Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Rule: schedule.WholeRange,
+				}
 			}
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Probe is the naive partitioning of Nika 2015 (section 5.2): 100 KB over each link, then the rest in one range for each link, in
-// the measured ratio.
+// Probe is the naive partitioning of Nika 2015 (section 5.2): 100 KB over each link, then the rest in one range for
+// each link, in the measured ratio.
 //
-// It needs the size and one measurement. It is the worst of the paper's estimators: 100 KB last 400 to 600 ms, within slow start
-// and the ramp-up of LTE, and nothing corrects the split.
+// It needs the size and one measurement. It is the worst of the paper's estimators: 100 KB last 400 to 600 ms, within
+// slow start and the ramp-up of LTE, and nothing corrects the split.
 type Probe struct {
 	started []bool
 	edges   []int64 // ends of the shares by link; nil until the split
@@ -34,7 +34,10 @@ func (s *Probe) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	}
 	if s.edges == nil && v.Links[i].Rate <= 0 && !s.started[i] {
 		s.started[i] = true
-		return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)}, Rule: schedule.First}
+		return schedule.Decision{
+			Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)},
+			Rule: schedule.First,
+		}
 	}
 	if s.edges == nil {
 		if s.measuring(v) {

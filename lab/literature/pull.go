@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// wait returns the decision of a scheduler that has nothing to do. A scheduler that leaves a link idle although it could fetch
-// something also sets Rule.
+// wait returns the decision of a scheduler that has nothing to do. A scheduler that leaves a link idle although it
+// could fetch something also sets Rule.
 func wait(until time.Time) schedule.Decision {
 	return schedule.Decision{Do: schedule.Wait, Until: until}
 }
@@ -44,8 +44,8 @@ func (a asking) due(v *schedule.View, i int8) bool {
 	return float64(n.Cursor-n.Range.Start) >= a.after*float64(n.Range.Len())
 }
 
-// next returns the link for the next request: the due link with the fewest ranges, so that at the start consecutive ranges go to
-// different links (interleaved start, Evensen 2011 section 4.1.2); -1 if none is due.
+// next returns the link for the next request: the due link with the fewest ranges, so that at the start consecutive
+// ranges go to different links (interleaved start, Evensen 2011 section 4.1.2); -1 if none is due.
 func (a asking) next(v *schedule.View) int8 {
 	best := int8(-1)
 	for i := range v.Links {
@@ -71,10 +71,13 @@ func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (in
 	if n >= r.Len() {
 		n, rule = r.Len(), schedule.Rest
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Rule: rule}
+	return schedule.Decision{
+		Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Rule: rule,
+	}
 }
 
-// share returns the link's part of the goodput of all usable links; ok is false while the link's own goodput is unknown.
+// share returns the link's part of the goodput of all usable links; ok is false while the link's own goodput is
+// unknown.
 func share(v *schedule.View, i int8) (part float64, ok bool) {
 	if v.Links[i].Rate <= 0 {
 		return 0, false

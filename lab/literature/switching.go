@@ -7,11 +7,11 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Switching uses one link at a time, the currently fastest one, and pays for each change with a pause without requests: Radio
-// Switching of Nika 2015 (sections 4.1 and 5.1). Earlier requests run to their end.
+// Switching uses one link at a time, the currently fastest one, and pays for each change with a pause without requests:
+// Radio Switching of Nika 2015 (sections 4.1 and 5.1). Earlier requests run to their end.
 //
-// It needs to know which link is currently the fastest, which only a simulator does, and shows the value of choosing a link
-// compared with using both.
+// It needs to know which link is currently the fastest, which only a simulator does, and shows the value of choosing a
+// link compared with using both.
 type Switching struct {
 	Best func(now time.Time) int8          // the currently fastest link
 	Cost func(from, to int8) time.Duration // cost of a change; nil = none. The paper: 1212 ms to Wi-Fi, 196 ms to LTE
@@ -51,5 +51,8 @@ func (s *Switching) Next(now time.Time, v *schedule.View) schedule.Decision {
 	if l.Rate > 0 {
 		n = max(schedule.StealMin, int64(l.Rate*switchEvery.Seconds()))
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)}, Rule: schedule.Piece}
+	return schedule.Decision{
+		Do: schedule.Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)},
+		Rule: schedule.Piece,
+	}
 }

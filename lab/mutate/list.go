@@ -140,8 +140,8 @@ func (m *mutation) locate(root string) {
 	}
 }
 
-// pattern returns a pattern for the tests in dirs that carry the number of a rule: functions named after it, and subtests
-// of other functions.
+// pattern returns a pattern for the tests in dirs that carry the number of a rule: functions named after it, and
+// subtests of other functions.
 func pattern(rule int, tests httprules.Tests, dirs []string) string {
 	var all []string
 	for _, t := range tests[rule] {

@@ -1,9 +1,9 @@
-// Command mutate checks the tests: it breaks lines that guard the product, one at a time in a copy of the repository, and
-// demands that a test fails. mutations.toml lists the lines: those that enforce HTTP rules, and those that keep the
+// Command mutate checks the tests: it breaks lines that guard the product, one at a time in a copy of the repository,
+// and demands that a test fails. mutations.toml lists the lines: those that enforce HTTP rules, and those that keep the
 // invariants of the core. Run it by hand, from the lab's folder: `make mutate`.
 //
-// As root on Linux the tests run in a network namespace with a loopback device only: without its guard the code may dial
-// forbidden addresses.
+// As root on Linux the tests run in a network namespace with a loopback device only: without its guard the code may
+// dial forbidden addresses.
 package main
 
 import (
@@ -134,11 +134,13 @@ func report(ctx context.Context, c *tree, chosen []mutation, out io.Writer) erro
 		if r != caught && r != expired {
 			missed++
 		}
-		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r, took.Seconds(), m.guards)
+		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r, took.Seconds(),
+			m.guards)
 	}
 	fmt.Fprintf(out, "%d of %d caught\n", len(chosen)-missed, len(chosen))
 	if missed > 0 {
-		return fmt.Errorf("%d mutations were not caught: a test is missing, or the mutation breaks nothing; -v shows more", missed)
+		return fmt.Errorf("%d mutations were not caught: a test is missing, or the mutation breaks nothing; -v shows more",
+			missed)
 	}
 	return nil
 }

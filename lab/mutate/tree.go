@@ -48,7 +48,8 @@ func newTree(ctx context.Context, from string) (*tree, error) {
 	}
 	c := &tree{root: root, said: os.Stdout}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
-		if err := copyFile(filepath.Join(root, name), filepath.Join(from, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := copyFile(filepath.Join(root, name), filepath.Join(from, name)); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			c.remove()
 			return nil, err
 		}
@@ -128,7 +129,10 @@ func (c *tree) test(ctx context.Context, dirs []string, run, limit string) (said
 		if below, ok := strings.CutPrefix(d, "lab/"); ok {
 			module, d = "lab", below
 		}
-		args := []string{"go", "test", "-C", module, "-vet=off", "-count=1", "-failfast", "-timeout", limit, "-run", run, "./" + d}
+		args := []string{
+			"go", "test", "-C", module, "-vet=off", "-count=1", "-failfast", "-timeout", limit, "-run", run,
+			"./" + d,
+		}
 		out, err := c.output(isolated(ctx, args))
 		if errors.Is(err, os.ErrPermission) { // root, but not allowed to make namespaces
 			out, err = c.output(exec.CommandContext(ctx, args[0], args[1:]...))

@@ -9,10 +9,10 @@ import (
 // segmentPayload is the number of body bytes in a full packet over TCP with timestamps; the rest is headers.
 const segmentPayload = 1448
 
-// PhysicalBound returns the time that the links' own capacity needs to carry size bytes of a body to the client when all
-// of them are used from the start: the first byte of each link arrives after two round trips, full packets follow without
-// a gap at the link's rate or along its trace, ramp and events included. No packet is lost and nothing waits in a queue.
-// It is an error if the links carry less than size.
+// PhysicalBound returns the time that the links' own capacity needs to carry size bytes of a body to the client when
+// all of them are used from the start: the first byte of each link arrives after two round trips, full packets follow
+// without a gap at the link's rate or along its trace, ramp and events included. No packet is lost and nothing waits in
+// a queue. It is an error if the links carry less than size.
 func PhysicalBound(sc Scenario, size Bytes) (time.Duration, error) {
 	streams := make([]*stream, len(sc.Links))
 	for i, spec := range sc.Links {

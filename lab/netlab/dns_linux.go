@@ -19,8 +19,8 @@ import (
 // ReboundName is the name of a hostile page; it resolves to the loopback addresses of the machine that asks.
 const ReboundName = "rebound." + OriginName
 
-// DNS is a name server in the server namespace. It knows OriginName, all names below it, ReboundName, and PublicNames; it answers
-// over UDP and TCP at the origin's and at every link's address.
+// DNS is a name server in the server namespace. It knows OriginName, all names below it, ReboundName, and PublicNames;
+// it answers over UDP and TCP at the origin's and at every link's address.
 type DNS struct {
 	closers []io.Closer
 	running sync.WaitGroup

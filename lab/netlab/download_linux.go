@@ -27,8 +27,8 @@ type Read struct {
 	N  int
 }
 
-// Download fetches a URL from a client in the client namespace, through the proxy at a literal address or, if that is "",
-// from the URL's own literal address. If a download ends early, the part received is returned along with the error.
+// Download fetches a URL from a client in the client namespace, through the proxy at a literal address or, if that is
+// "", from the URL's own literal address. If a download ends early, the part received is returned along with the error.
 func (l *Lab) Download(ctx context.Context, proxy, url string) (Download, error) {
 	var d Download
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -89,16 +89,16 @@ func addProcs(n int) {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
 }
 
-// maxWait bounds the sleep in ppoll: Go's scheduler interrupts it with a signal when it wants the thread to stop, but not
-// under GODEBUG=asyncpreemptoff=1.
+// maxWait bounds the sleep in ppoll: Go's scheduler interrupts it with a signal when it wants the thread to stop, but
+// not under GODEBUG=asyncpreemptoff=1.
 const maxWait = 20 * time.Millisecond
 
 // run is the emulator's loop: take packets from the devices, hand over those that are due, sleep until the next is due.
 //
-// Go's timers round up to a millisecond when nothing else wakes the poller, and a thread that returns from a system call
-// waits for the scheduler, whose other threads may have to wait for a busy processor. Packets would be late, and the link
-// would measure slower than it is. So the loop keeps its P while it sleeps, which is why it adds one, and its thread has
-// real-time priority where that is permitted.
+// Go's timers round up to a millisecond when nothing else wakes the poller, and a thread that returns from a system
+// call waits for the scheduler, whose other threads may have to wait for a busy processor. Packets would be late, and
+// the link would measure slower than it is. So the loop keeps its P while it sleeps, which is why it adds one, and its
+// thread has real-time priority where that is permitted.
 func (e *emulator) run() {
 	defer close(e.done)
 	defer addProcs(-1)
@@ -183,8 +183,8 @@ func (e *emulator) next() (time.Duration, bool) {
 	return up, ok2
 }
 
-// unicast reports whether a packet has one receiver. A kernel's own messages to a network (IGMP, MLD, router solicitations)
-// would start ramps and count as traffic.
+// unicast reports whether a packet has one receiver. A kernel's own messages to a network (IGMP, MLD, router
+// solicitations) would start ramps and count as traffic.
 func unicast(b []byte) bool {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:

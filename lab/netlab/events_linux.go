@@ -71,8 +71,8 @@ func (l *Lab) Restore() error {
 	return nil
 }
 
-// settleTime is how long the links must be silent before Settle returns. It is longer than the RTTs of the scenarios and
-// the shortest retransmission timeout of broken connections (Linux: 200 ms).
+// settleTime is how long the links must be silent before Settle returns. It is longer than the RTTs of the scenarios
+// and the shortest retransmission timeout of broken connections (Linux: 200 ms).
 const settleTime = 400 * time.Millisecond
 
 // Settle waits until nothing is on any link and nothing has entered one for a while.

@@ -26,16 +26,20 @@ var (
 	OriginAddr6 = netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x78, 15: 1})
 )
 
-// OriginName is the name that the lab's DNS server resolves to the origin's addresses, along with all names below it. No
-// stranger can own it, which matters because the addresses are private (RFC 6761 section 6.2).
+// OriginName is the name that the lab's DNS server resolves to the origin's addresses, along with all names below it.
+// No stranger can own it, which matters because the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 
-// PublicAddr is an address of the origin that belongs to the internet, for the names in PublicNames. It never leaves the namespaces.
+// PublicAddr is an address of the origin that belongs to the internet, for the names in PublicNames. It never leaves
+// the namespaces.
 var PublicAddr = netip.AddrFrom4([4]byte{45, 76, 1, 1})
 
-// PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate. The
-// documentation's commands use them.
-var PublicNames = []string{"example.com", "pypi.org", "files.pythonhosted.org", "huggingface.co", "deb.debian.org", "ghcr.io"}
+// PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate.
+// The documentation's commands use them.
+var PublicNames = []string{
+	"example.com", "pypi.org", "files.pythonhosted.org", "huggingface.co", "deb.debian.org",
+	"ghcr.io",
+}
 
 const tempPrefix = "tributary-lab-"
 
@@ -227,8 +231,8 @@ func (n *namespace) command(ctx context.Context, name string, args ...string) *e
 	return cmd
 }
 
-// InClient runs f in the client namespace. Sockets that f itself opens belong to the namespace permanently; goroutines that
-// f starts are not in it.
+// InClient runs f in the client namespace. Sockets that f itself opens belong to the namespace permanently; goroutines
+// that f starts are not in it.
 func (l *Lab) InClient(f func() error) error { return l.client.enter(f) }
 
 // InServer is InClient for the server namespace.

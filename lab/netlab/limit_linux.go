@@ -15,8 +15,8 @@ import (
 )
 
 // Limit measures the bundling limit. It starts one unbounded GET over each of the links at the same moment, each on a
-// fresh connection, and returns the time until their bodies sum to size; then it closes them all. An https URL is fetched
-// with HTTP/1.1 over TLS. Call Fresh before it.
+// fresh connection, and returns the time until their bodies sum to size; then it closes them all. An https URL is
+// fetched with HTTP/1.1 over TLS. Call Fresh before it.
 func (l *Lab) Limit(ctx context.Context, rawURL string, size Bytes, links ...*Link) (time.Duration, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -36,8 +36,9 @@ func (l *Link) global6(host byte) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 4: 0, 5: 0x77, 7: byte(l.Index), 15: host})
 }
 
-// StartNAT64 removes the client's IPv4 address from a link, gives the link a global IPv6 address, and translates packets
-// sent to NAT64Prefix. The name servers of d announce the prefix (ipv4only.arpa, RFC 7050). A lab may have one such link.
+// StartNAT64 removes the client's IPv4 address from a link, gives the link a global IPv6 address, and translates
+// packets sent to NAT64Prefix. The name servers of d announce the prefix (ipv4only.arpa, RFC 7050). A lab may have one
+// such link.
 func (l *Lab) StartNAT64(link *Link, d *DNS) error {
 	dev, err := link.device()
 	if err == nil {
@@ -49,7 +50,10 @@ func (l *Lab) StartNAT64(link *Link, d *DNS) error {
 	if err != nil {
 		return link.fail("nat64", err)
 	}
-	n := &nat64{six: link.Global6(), four: netip.AddrFrom4([4]byte{192, 0, 2, byte(link.Index)}), prefix: [12]byte(NAT64Prefix.Addr().AsSlice())}
+	n := &nat64{
+		six: link.Global6(), four: netip.AddrFrom4([4]byte{192, 0, 2, byte(link.Index)}),
+		prefix: [12]byte(NAT64Prefix.Addr().AsSlice()),
+	}
 	var tun *os.File
 	err = l.server.enter(func() error {
 		var err error
@@ -130,7 +134,8 @@ func (n *nat64) translate(p, out []byte) []byte {
 		binary.BigEndian.PutUint16(out[10:], ^onesSum(out[:ip4Header]))
 		copy(out[ip4Header:], p[ip6Header:])
 		return corrected(out, p[6], ip4Header, p[8:40], out[12:20])
-	case len(p) >= ip4Header && p[0] == 0x45 && [4]byte(p[16:20]) == n.four.As4() && binary.BigEndian.Uint16(p[6:])&0x3fff == 0:
+	case len(p) >= ip4Header && p[0] == 0x45 && [4]byte(p[16:20]) == n.four.As4() &&
+		binary.BigEndian.Uint16(p[6:])&0x3fff == 0:
 		out = out[:len(p)-ip4Header+ip6Header]
 		clear(out[:ip6Header])
 		out[0] = 0x60

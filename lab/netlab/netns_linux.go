@@ -116,10 +116,12 @@ func killIn(name string) error {
 
 var leftover = regexp.MustCompile(`^trib[cs]-(\d+)(-\d+)?$`)
 
-// Sweep removes the namespaces, processes and files that labs of dead processes left behind, and returns the names of the
-// namespaces. Only one process sweeps at a time; a second one would fail on names that the first has already removed.
+// Sweep removes the namespaces, processes and files that labs of dead processes left behind, and returns the names of
+// the namespaces. Only one process sweeps at a time; a second one would fail on names that the first has already
+// removed.
 func Sweep() ([]string, error) {
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "tributary-lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "tributary-lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW,
+		0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ type Object struct {
 	SHA256 string // in hex
 }
 
-// objectTime is the modification time of all objects: nginx makes ETags from time and size, so they are the same in every
-// run. The time is old enough for Last-Modified to count as a strong validator (RFC 9110 section 8.8.2.2).
+// objectTime is the modification time of all objects: nginx makes ETags from time and size, so they are the same in
+// every run. The time is old enough for Last-Modified to count as a strong validator (RFC 9110 section 8.8.2.2).
 var objectTime = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Content returns the bytes of the object of the given size: pseudo-random, and the same in every run.

@@ -13,8 +13,8 @@ const (
 	rampFloor = 1.0 / 3
 )
 
-// pacer computes when a packet has left a link whose rate may be constant, ramping up, or from a trace. It is pure: times
-// are counted from the emulator's start and never go backwards.
+// pacer computes when a packet has left a link whose rate may be constant, ramping up, or from a trace. It is pure:
+// times are counted from the emulator's start and never go backwards.
 type pacer struct {
 	rate  float64 // bits per nanosecond
 	ramp  time.Duration
@@ -47,8 +47,8 @@ func (p *pacer) wake(now, idleSince time.Duration) {
 	}
 }
 
-// finish returns when a packet of n bytes whose sending begins at start has left. With a trace it uses up opportunities,
-// so it must be called once per packet.
+// finish returns when a packet of n bytes whose sending begins at start has left. With a trace it uses up
+// opportunities, so it must be called once per packet.
 func (p *pacer) finish(start time.Duration, n int) time.Duration {
 	if p.trace != nil {
 		return p.finishTrace(start, n)

@@ -25,8 +25,8 @@ func wantDestination(conn *net.UDPConn) error {
 	return optErr
 }
 
-// replySource turns the control message of a received packet into the one for the reply, whose source is the address that
-// the packet was sent to.
+// replySource turns the control message of a received packet into the one for the reply, whose source is the address
+// that the packet was sent to.
 func replySource(oob []byte) []byte {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

@@ -11,7 +11,8 @@ type Played struct {
 	Download
 	Links  []PlayedLink  // in the scenario's order
 	Events []PlayedEvent // those that happened before the download's end
-	Idle   time.Duration // longest time without a body byte over any link, not counting times when none was up; see sampleEvery
+	// longest time without a body byte over any link, not counting times when none was up; see sampleEvery
+	Idle time.Duration
 }
 
 // PlayedLink is the part of the download over one link.
@@ -19,7 +20,8 @@ type PlayedLink struct {
 	Name     string
 	Received int64 // body bytes, according to the program's metrics
 	Waste    int64 // second copies and unwanted bytes among them
-	Carried  int64 // bytes that entered the link towards the client, counted by the emulator: heads and lost packets included
+	// bytes that entered the link towards the client, counted by the emulator: heads and lost packets included
+	Carried int64
 }
 
 // PlayedEvent is an event with its consequences.
@@ -49,8 +51,8 @@ type sample struct {
 	received []int64
 }
 
-// Play downloads a URL through t while the scenario's events happen, counted from the request. If a download ends early,
-// the part received is returned along with the error.
+// Play downloads a URL through t while the scenario's events happen, counted from the request. If a download ends
+// early, the part received is returned along with the error.
 func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error) {
 	var p Played
 	before, err := l.counters(ctx, t)

@@ -22,8 +22,8 @@ type Request struct {
 	Began      time.Time
 }
 
-// readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs. The time
-// is that of the request's end, followed by the request's duration; both are in seconds.
+// readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs. The
+// time is that of the request's end, followed by the request's duration; both are in seconds.
 func readRequests(path string) ([]Request, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

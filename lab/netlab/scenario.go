@@ -45,7 +45,8 @@ const (
 	EventUp           = "up"            // the interface comes up again, with addresses and routes
 	EventRemoveAddrs  = "remove-addrs"  // the client's interface loses its addresses
 	EventRestoreAddrs = "restore-addrs" // the interface gets them back
-	EventShape        = "shape"         // both directions change to the rate, rtt, jitter, loss, queue or ramp that are given
+	// both directions change to the rate, rtt, jitter, loss, queue or ramp that are given
+	EventShape = "shape"
 )
 
 var eventKinds = []string{

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// txQueueLen is the length in packets of the queue between an interface and the emulator: it must hold the packets that a
-// server sends while the emulator is not running, since no counter shows its drops.
+// txQueueLen is the length in packets of the queue between an interface and the emulator: it must hold the packets that
+// a server sends while the emulator is not running, since no counter shows its drops.
 const txQueueLen = 4000
 
 // prepare sets up the calling thread's namespace, before there are links.

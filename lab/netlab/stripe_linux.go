@@ -54,7 +54,8 @@ func (l *Lab) StartStripe(ctx context.Context, weights []int) (_ *Stripe, err er
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(netlink.LinkSetMTU(dev, stripeMTU), netlink.LinkSetUp(dev), netlink.AddrReplace(dev, address(e.addr, 24))); err != nil {
+			if err := errors.Join(netlink.LinkSetMTU(dev, stripeMTU), netlink.LinkSetUp(dev),
+				netlink.AddrReplace(dev, address(e.addr, 24))); err != nil {
 				return err
 			}
 			for _, link := range l.links {
@@ -117,8 +118,8 @@ func turns(weights []int) (order []int) {
 	return order
 }
 
-// send sends the packets of a device over the sockets in turn, until the device is closed. Packets that a socket does not
-// accept are lost.
+// send sends the packets of a device over the sockets in turn, until the device is closed. Packets that a socket does
+// not accept are lost.
 func send(device *os.File, sockets []net.PacketConn, peers []net.Addr, order []int) {
 	buf := make([]byte, 2*stripeMTU)
 	for i := 0; ; i++ {

@@ -8,8 +8,8 @@ const tapeStep = 5 * time.Millisecond
 // tapeSteps bounds a tape; later bytes count in the last step.
 const tapeSteps = int(15 * time.Minute / tapeStep)
 
-// tapeData is the size in bytes above which a packet counts as carrying data: acknowledgements and the packets that open
-// and close connections are smaller.
+// tapeData is the size in bytes above which a packet counts as carrying data: acknowledgements and the packets that
+// open and close connections are smaller.
 const tapeData = 100
 
 // Tape holds the deliveries of a link in one direction since Record.
@@ -82,8 +82,8 @@ const (
 	headerLenIPv6 = 40
 )
 
-// payload returns the bytes of TCP payload in a packet: 0 if it is not TCP, or has IPv6 extension headers, which nothing
-// in the lab sends.
+// payload returns the bytes of TCP payload in a packet: 0 if it is not TCP, or has IPv6 extension headers, which
+// nothing in the lab sends.
 func payload(b []byte) int {
 	var transport int
 	switch {

@@ -24,7 +24,8 @@ func (r BitRate) String() string {
 
 // UnmarshalText reads "80Mbit/s", "500 kbit" or "1Gbit".
 func (r *BitRate) UnmarshalText(text []byte) error {
-	v, err := parseUnit(strings.TrimSuffix(string(text), "/s"), map[string]float64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9})
+	v, err := parseUnit(strings.TrimSuffix(string(text), "/s"),
+		map[string]float64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9})
 	if err != nil {
 		return fmt.Errorf("rate %q: %w", text, err)
 	}
@@ -77,8 +78,8 @@ func (s *Share) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Queue is the limit of a drop-tail queue: Bytes if it is not 0, otherwise the bytes of Time at the link's full rate; if
-// both are 0, the larger of 100 ms and 64 KiB.
+// Queue is the limit of a drop-tail queue: Bytes if it is not 0, otherwise the bytes of Time at the link's full rate;
+// if both are 0, the larger of 100 ms and 64 KiB.
 type Queue struct {
 	Bytes Bytes
 	Time  time.Duration

@@ -37,9 +37,9 @@ type packet struct {
 	cooked   bool
 }
 
-// ReadCapture reads a file in pcap or pcapng format, as written by tcpdump and Wireshark, and returns the energy that a radio
-// would have used for its packets, including the last tail. A packet goes up if the file says so, or if it comes from the address
-// that is an end of the most packets; of two such addresses, from the one that sent the first packet.
+// ReadCapture reads a file in pcap or pcapng format, as written by tcpdump and Wireshark, and returns the energy that a
+// radio would have used for its packets, including the last tail. A packet goes up if the file says so, or if it comes
+// from the address that is an end of the most packets; of two such addresses, from the one that sent the first packet.
 func ReadCapture(name, radio string) (Capture, error) {
 	r, err := energy.FindRadio(radio)
 	if err != nil {
@@ -96,8 +96,8 @@ type source interface {
 	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
 }
 
-// packets calls do for each packet of a file in turn. If the file ends within a packet, that packet is ignored, since tcpdump may
-// have been killed.
+// packets calls do for each packet of a file in turn. If the file ends within a packet, that packet is ignored, since
+// tcpdump may have been killed.
 func packets(name string, do func(packet)) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -14,8 +14,8 @@ type Sample struct {
 // Curve is a series of samples in the order of their times.
 type Curve []Sample
 
-// Joules integrates the curve by Simpson's rule for uneven steps, which is exact for parabolas. If one of two steps is more than
-// twice the other, it uses the trapezoidal rule, since parabolas overshoot there.
+// Joules integrates the curve by Simpson's rule for uneven steps, which is exact for parabolas. If one of two steps is
+// more than twice the other, it uses the trapezoidal rule, since parabolas overshoot there.
 func (c Curve) Joules() (joules float64) {
 	i := 0
 	for ; i+2 < len(c); i += 2 {
@@ -61,8 +61,8 @@ func (c Curve) Duration() time.Duration {
 	return c[len(c)-1].At - c[0].At
 }
 
-// Percentile returns the power that the given part (0 to 1) of the samples does not exceed, interpolated between samples: 1 is the
-// peak and 0.5 the median. Without samples it returns 0.
+// Percentile returns the power that the given part (0 to 1) of the samples does not exceed, interpolated between
+// samples: 1 is the peak and 0.5 the median. Without samples it returns 0.
 func (c Curve) Percentile(part float64) float64 {
 	if len(c) == 0 {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// FullLoad keeps every core and the loopback interface busy until ctx ends: the reference for utilisation (Skjolden 2019 section
+// FullLoad keeps every core and the loopback interface busy until ctx ends: the reference for utilisation (Skjolden
+// 2019 section
 // 7.1). It returns nil then, and an error if loopback cannot be used.
 func FullLoad(ctx context.Context) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

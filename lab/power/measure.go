@@ -23,18 +23,19 @@ type Report struct {
 
 // Part is the energy of a period.
 type Part struct {
-	Seconds       float64 `json:"seconds"`
-	Joules        float64 `json:"joules"`                   // energy of the whole machine
-	NetJoules     float64 `json:"net_joules"`               // without what the machine uses when idle
-	AverageJoules float64 `json:"average_joules,omitempty"` // Joules by the battery's averages instead of its instantaneous values
+	Seconds   float64 `json:"seconds"`
+	Joules    float64 `json:"joules"`     // energy of the whole machine
+	NetJoules float64 `json:"net_joules"` // without what the machine uses when idle
+	// Joules by the battery's averages instead of its instantaneous values
+	AverageJoules float64 `json:"average_joules,omitempty"`
 	PeakWatts     float64 `json:"peak_watts"`
 	P90Watts      float64 `json:"p90_watts"`
 	MedianWatts   float64 `json:"median_watts"`
 	Samples       int     `json:"samples"`
 }
 
-// Measure samples the machine's power while it is idle, while run runs, and afterwards. If run fails, its error is returned with
-// the report. If ctx ends or the source fails, run's context ends, and Measure returns after run.
+// Measure samples the machine's power while it is idle, while run runs, and afterwards. If run fails, its error is
+// returned with the report. If ctx ends or the source fails, run's context ends, and Measure returns after run.
 func Measure(ctx context.Context, o Options, run func(context.Context) error) (Report, error) {
 	r := Report{Source: o.Source.String()}
 	idle, err := sample(ctx, o, time.After(o.Idle))

@@ -31,9 +31,9 @@ type Reading struct {
 // ErrNone means that this machine has no source of power readings.
 var ErrNone = errors.New("neither a battery nor an energy counter of the processor")
 
-// Find returns the source of a machine: its batteries, otherwise the RAPL counters. root is /sys/class, or another folder that
-// contains power_supply and powercap. The error, which wraps [ErrNone] or [fs.ErrPermission], says where Find looked and what to
-// do.
+// Find returns the source of a machine: its batteries, otherwise the RAPL counters. root is /sys/class, or another
+// folder that contains power_supply and powercap. The error, which wraps [ErrNone] or [fs.ErrPermission], says where
+// Find looked and what to do.
 func Find(root string) (Source, error) {
 	b, err := findBattery(filepath.Join(root, "power_supply"))
 	if b != nil || err != nil {
@@ -166,7 +166,8 @@ func (r *rapl) String() string {
 	if r.domains[0].name == "psys" {
 		return "RAPL's counter psys, since there is no battery: processor, memory and board, without the screen and perhaps without radios"
 	}
-	return fmt.Sprintf("RAPL's counters of %d processor package(s), since there is no battery: without radios and screen", len(r.domains))
+	return fmt.Sprintf("RAPL's counters of %d processor package(s), since there is no battery: without radios and screen",
+		len(r.domains))
 }
 
 func (r *rapl) Read(now time.Time) (Reading, error) {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it gets a request in the
-	// same event, or when the hedge of other bytes ends.
+	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it gets a request
+	// in the same event, or when the hedge of other bytes ends.
 	idleMost = 100 * time.Millisecond
 
-	// drainMost is how many bytes of an answer may be read and discarded instead of closing its connection, in addition to one
-	// round trip.
+	// drainMost is how many bytes of an answer may be read and discarded instead of closing its connection, in addition to
+	// one round trip.
 	drainMost = 64 << 10
 
-	// spotShare bounds the bytes that are fetched twice for spot checks: one in spotShare bytes, or spotLeast for each link if that
-	// is more, plus spotAgain for repeated checks.
+	// spotShare bounds the bytes that are fetched twice for spot checks: one in spotShare bytes, or spotLeast for each
+	// link if that is more, plus spotAgain for repeated checks.
 	spotShare = 2000
 	spotLeast = 64
 	spotAgain = 4 << 10
@@ -76,8 +76,8 @@ func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	}
 }
 
-// asked checks a request before it is made. A byte that another attempt still fetches may be requested a second time if its link is
-// silent, or to move it to another link, but never a third time.
+// asked checks a request before it is made. A byte that another attempt still fetches may be requested a second time if
+// its link is silent, or to move it to another link, but never a third time.
 func (a *audit) asked(do transfer.Action, want segment.Range) {
 	if a.w.spec.Restart || a.w.m.Progress().Size == transfer.Unknown || do.Rule == schedule.Reserve {
 		return // restart continuation requests again by design; the first request may be sent over every link
@@ -106,8 +106,8 @@ func (a *audit) asked(do transfer.Action, want segment.Range) {
 	})
 }
 
-// fits checks a request over HTTP/2: its whole answer may have to be held, so it must lie within the grant. Ranges that are moved
-// from another link or fetched twice were requested before.
+// fits checks a request over HTTP/2: its whole answer may have to be held, so it must lie within the grant. Ranges that
+// are moved from another link or fetched twice were requested before.
 func (a *audit) fits(do transfer.Action) {
 	switch do.Rule {
 	case schedule.HedgeCopy, schedule.Steal, schedule.Oversize:
@@ -133,8 +133,11 @@ func (a *audit) read(k *ask, n int64) {
 	if a.compared += prefix; k.want == k.r.End {
 		a.verified += prefix
 	}
-	if most := max(a.w.spec.Size/spotShare, int64(spotLeast*len(a.w.spec.Links))) + spotAgain; a.compared-a.verified > most || a.verified > verifyMost*int64(len(a.w.spec.Links)) {
-		a.failf("%d of %d bytes were fetched for spot checks, and %d to verify links", a.compared-a.verified, a.w.spec.Size, a.verified)
+	if most := max(a.w.spec.Size/spotShare,
+		int64(spotLeast*len(a.w.spec.Links))) + spotAgain; a.compared-a.verified > most ||
+		a.verified > verifyMost*int64(len(a.w.spec.Links)) {
+		a.failf("%d of %d bytes were fetched for spot checks, and %d to verify links", a.compared-a.verified, a.w.spec.Size,
+			a.verified)
 	}
 	n -= prefix
 	r := segment.Range{Start: max(k.cursor, k.want)}
@@ -225,7 +228,8 @@ func (a *audit) full() int64 {
 	return a.w.m.Progress().Window/4 - 1
 }
 
-// room returns the part of the window that starts at the first byte that no link fetches; it is empty if every byte is fetched.
+// room returns the part of the window that starts at the first byte that no link fetches; it is empty if every byte is
+// fetched.
 func (a *audit) room() segment.Range {
 	w := a.w
 	have := segment.Set{}
@@ -246,6 +250,7 @@ func (a *audit) ended() {
 		a.w.err = fmt.Errorf("at %v: %d bytes of one and %d of the other: %w", a.w.now, a.sent[0], a.sent[1], errMixed)
 	}
 	if !a.w.spec.Restart && a.w.res.Waste > a.copied+a.drained+a.compared {
-		a.failf("%d bytes of waste: %d were asked for twice, %d drained, %d compared", a.w.res.Waste, a.copied, a.drained, a.compared)
+		a.failf("%d bytes of waste: %d were asked for twice, %d drained, %d compared", a.w.res.Waste, a.copied, a.drained,
+			a.compared)
 	}
 }

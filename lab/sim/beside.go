@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
-// Beside is the download of another program over a link while the transfer runs, on one connection. It is a series of answers, each
-// requested when the one before is complete, as a browser requests the resources that a page refers to.
+// Beside is the download of another program over a link while the transfer runs, on one connection. It is a series of
+// answers, each requested when the one before is complete, as a browser requests the resources that a page refers to.
 type Beside struct {
 	Link    int8
 	At      time.Duration

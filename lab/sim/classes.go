@@ -11,15 +11,16 @@ const (
 	defaultWindow = 16 << 20 // bytes: the reorder window of a fresh installation
 )
 
-// Class is a kind of situation. At returns its nth scenario, always the same. Schedulers are compared over classes, since each of
-// them is good somewhere.
+// Class is a kind of situation. At returns its nth scenario, always the same. Schedulers are compared over classes,
+// since each of them is good somewhere.
 type Class struct {
 	Name string
 	What string // a short description
 	At   func(n uint64) Spec
 }
 
-// Classes returns the classes over which schedulers are compared. The window is the default one unless the class specifies another.
+// Classes returns the classes over which schedulers are compared. The window is the default one unless the class
+// specifies another.
 func Classes() []Class {
 	class := func(name, what string, at func(r *rand.Rand) Spec) Class {
 		return Class{name, what, func(n uint64) Spec {
@@ -61,17 +62,21 @@ func Classes() []Class {
 			w.Loss, w.Reno, l.Reno = between(r, 0.0005, 0.005), true, true
 			return Spec{Size: 20e6, Links: []Link{w, l}}
 		}),
-		class("varying", "an LTE link whose rate changes every 0.2 to 2 s by up to ten times, 20 MB", func(r *rand.Rand) Spec {
-			l := lte(r, 0)
-			l.Trace = levels(r, 20*time.Second, 2, 40)
-			return Spec{Size: 20e6, Links: []Link{wifi(r, between(r, 8, 20)), l}}
-		}),
+		class("varying", "an LTE link whose rate changes every 0.2 to 2 s by up to ten times, 20 MB",
+			func(r *rand.Rand) Spec {
+				l := lte(r, 0)
+				l.Trace = levels(r, 20*time.Second, 2, 40)
+				return Spec{Size: 20e6, Links: []Link{wifi(r, between(r, 8, 20)), l}}
+			}),
 		class("outage", "one of two links is dark for 2 to 5 s, 20 MB", func(r *rand.Rand) Spec {
 			rate := between(r, 10, 30)
 			links := []Link{wifi(r, rate), lte(r, rate*between(r, 0.5, 2))}
 			at := time.Duration(between(r, 0.5, 2) * float64(time.Second))
 			i := r.IntN(2)
-			links[i].Events = []LinkEvent{{At: at, What: Blackhole}, {At: at + time.Duration(between(r, 2, 5)*float64(time.Second)), What: Restore}}
+			links[i].Events = []LinkEvent{
+				{At: at, What: Blackhole},
+				{At: at + time.Duration(between(r, 2, 5)*float64(time.Second)), What: Restore},
+			}
 			return Spec{Size: 20e6, Links: links}
 		}),
 		class("far", "one link has a round trip of 150 to 300 ms, 20 MB", func(r *rand.Rand) Spec {
@@ -123,11 +128,15 @@ func logUniform(r *rand.Rand, low, high float64) float64 {
 
 // wifi and lte return links with a rate in Mbit/s and the round-trip times that are typical of such links.
 func wifi(r *rand.Rand, rate float64) Link {
-	return Link{Rate: rate * mbit, RTT: time.Duration(between(r, 8, 30) * float64(time.Millisecond)), Jitter: 2 * time.Millisecond}
+	return Link{
+		Rate: rate * mbit, RTT: time.Duration(between(r, 8, 30) * float64(time.Millisecond)), Jitter: 2 * time.Millisecond,
+	}
 }
 
 func lte(r *rand.Rand, rate float64) Link {
-	return Link{Rate: rate * mbit, RTT: time.Duration(between(r, 35, 70) * float64(time.Millisecond)), Jitter: 8 * time.Millisecond}
+	return Link{
+		Rate: rate * mbit, RTT: time.Duration(between(r, 35, 70) * float64(time.Millisecond)), Jitter: 8 * time.Millisecond,
+	}
 }
 
 // levels returns a trace whose rate steps between levels in Mbit/s.

@@ -21,8 +21,8 @@ type Link struct {
 	Queue   time.Duration // longest wait in the queue before the link; 0 = 100 ms
 	Absent  bool          // the link is not present at the start
 	Metered bool          // bytes on the link cost money
-	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air. The queue has the rate,
-	// ramp, trace and length of the first of them.
+	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air. The queue has the
+	// rate, ramp, trace and length of the first of them.
 	Channel int
 	H2      bool // the origin speaks HTTP/2 over the link: requested bytes may wait in the process
 	Lies    bool // the link delivers bytes of another object under the same headers
@@ -137,8 +137,8 @@ func (l *simLink) step(now time.Duration) int64 {
 	return min(step, max(segmentSize, int64(rate*stepTime.Seconds())))
 }
 
-// send puts n bytes into the queue. It returns when the last of them leaves the queue, and whether the queue was full; if so, the
-// bytes count as retransmissions of lost bytes.
+// send puts n bytes into the queue. It returns when the last of them leaves the queue, and whether the queue was full;
+// if so, the bytes count as retransmissions of lost bytes.
 func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {
 	l = l.air
 	full = l.busy-now > l.spec.queue()

@@ -77,8 +77,8 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 	w.changes()
 }
 
-// open opens a connection. It takes over a kept connection or that of a probe, if there is one; otherwise it makes two handshakes,
-// within 5 s in total.
+// open opens a connection. It takes over a kept connection or that of a probe, if there is one; otherwise it makes two
+// handshakes, within 5 s in total.
 func (w *world) open(id uint32, link int8, apart bool) {
 	l := w.links[link]
 	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO, apart: apart, unreadMost: receiveBuf}
@@ -123,9 +123,9 @@ func (w *world) open(id uint32, link int8, apart bool) {
 	})
 }
 
-// sample reports to the machine what the kernel would know about a connection and, over HTTP/2, what a PING would measure. Over
-// HTTP/1.1 the kernel's estimate of the delay is too rough for planning: with the true delay, mphttp would be 12 % faster here than
-// in the lab.
+// sample reports to the machine what the kernel would know about a connection and, over HTTP/2, what a PING would
+// measure. Over HTTP/1.1 the kernel's estimate of the delay is too rough for planning: with the true delay, mphttp
+// would be 12 % faster here than in the lab.
 func (w *world) sample(c *simConn) {
 	if w.conns[c.id] != c {
 		return
@@ -139,8 +139,8 @@ func (w *world) sample(c *simConn) {
 	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
 
-// handshake starts a handshake after a time. It sends the SYN again after 1 s, 2 s and so on until it gives up, and calls done for
-// each answered SYN.
+// handshake starts a handshake after a time. It sends the SYN again after 1 s, 2 s and so on until it gives up, and
+// calls done for each answered SYN.
 func (w *world) handshake(l *simLink, after, until time.Duration, done func()) {
 	for wait := synRTO; after < until; after, wait = after+wait, 2*wait {
 		w.after(after, func() {
@@ -182,7 +182,15 @@ func (w *world) probe(p health.Probe) {
 
 func (w *world) ask(a transfer.Action) {
 	c := w.conns[a.Conn]
-	k := &ask{id: a.Attempt, conn: c, r: a.Range, want: a.Range.Start + a.Prefix, whole: a.Kind == transfer.FetchAll, credit: a.UpTo, breakAt: -1}
+	k := &ask{
+		id:      a.Attempt,
+		conn:    c,
+		r:       a.Range,
+		want:    a.Range.Start + a.Prefix,
+		whole:   a.Kind == transfer.FetchAll,
+		credit:  a.UpTo,
+		breakAt: -1,
+	}
 	f := w.spec.Faults
 	k.r.End = min(k.r.End, w.spec.Size)
 	k.sent, k.arrived, k.cursor = k.r.Start, k.r.Start, k.r.Start
@@ -200,8 +208,8 @@ func (w *world) ask(a transfer.Action) {
 	w.serve(c)
 }
 
-// cut ends an answer at an offset. The server learns of the cut half a round trip later, from a smaller window; bytes beyond the
-// offset that it sent by then arrive anyway and are discarded.
+// cut ends an answer at an offset. The server learns of the cut half a round trip later, from a smaller window; bytes
+// beyond the offset that it sent by then arrive anyway and are discarded.
 func (w *world) cut(k *ask, upTo int64) {
 	c := k.conn
 	if w.conns[c.id] != c || upTo >= k.end {
@@ -289,7 +297,8 @@ func (w *world) send(c *simConn) {
 	}
 	l := w.links[c.link]
 	n := min(l.step(w.now), k.r.End-k.sent)
-	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 || c.unread+c.inFlight+n > c.unreadMost {
+	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 ||
+		c.unread+c.inFlight+n > c.unreadMost {
 		return
 	}
 	c.inFlight += n
@@ -393,7 +402,13 @@ func (w *world) readOn(k *ask) {
 		c.answers++
 		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
 		k.closes = closes
-		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.answer, Size: w.spec.Size, Close: closes && !w.spec.Faults.Unannounced})
+		w.handle(transfer.Event{
+			Kind:    transfer.HeadReceived,
+			Attempt: k.id,
+			Range:   k.answer,
+			Size:    w.spec.Size,
+			Close:   closes && !w.spec.Faults.Unannounced,
+		})
 		if w.conns[c.id] != c {
 			return
 		}

@@ -11,16 +11,17 @@ import (
 	"github.com/tributary-http/tributary/lab/literature"
 )
 
-// Oracles returns the names of the schedulers that only a simulator can run, since they know the future (Nika 2015 sections 4.1 and
+// Oracles returns the names of the schedulers that only a simulator can run, since they know the future (Nika 2015
+// sections 4.1 and
 // 5.2; Skjolden 2019 section 8.2.2). alg2-known and alg3-known are the formulas as published with the links' mean rates as
-// constants. optimal knows how much each link carries until all end together; noisy-2 and noisy-50 know the same with a normally
-// distributed error of 2 and 50 %. best knows the better link, and switching the faster one at each moment.
+// constants. optimal knows how much each link carries until all end together; noisy-2 and noisy-50 know the same with a
+// normally distributed error of 2 and 50 %. best knows the better link, and switching the faster one at each moment.
 func Oracles() []string {
 	return []string{"alg2-known", "alg3-known", "best", "noisy-2", "noisy-50", "optimal", "switching", "switching-free"}
 }
 
-// knows reports whether a scheduler is an oracle. Oracles get a window as large as the object, since they show the value of
-// knowledge, not the cost of memory.
+// knows reports whether a scheduler is an oracle. Oracles get a window as large as the object, since they show the
+// value of knowledge, not the cost of memory.
 func knows(scheduler string) bool { return slices.Contains(Oracles(), scheduler) }
 
 func (s Spec) scheduler() (schedule.Scheduler, error) {
@@ -48,16 +49,16 @@ func (s Spec) scheduler() (schedule.Scheduler, error) {
 	return literature.New(s.Scheduler)
 }
 
-// Limit returns the bundling limit of a scenario and the bytes that each link carries until then. Each link alone fetches the whole
-// object, and the limit is the time at which together they have delivered as many bytes as the object has (the replay of Nika 2015
-// section 2.2).
+// Limit returns the bundling limit of a scenario and the bytes that each link carries until then. Each link alone
+// fetches the whole object, and the limit is the time at which together they have delivered as many bytes as the object
+// has (the replay of Nika 2015 section 2.2).
 func Limit(s Spec) (time.Duration, []int64, error) {
 	r, err := Bundle(s)
 	return r.Took, r.Bytes, err
 }
 
-// Bundle returns the result of the run that Limit describes: when the links have delivered the object, and the bytes that each
-// delivered by then. Its joules cover only content, not acknowledgments, requests and handshakes.
+// Bundle returns the result of the run that Limit describes: when the links have delivered the object, and the bytes
+// that each delivered by then. Its joules cover only content, not acknowledgments, requests and handshakes.
 func Bundle(s Spec) (Result, error) {
 	type sample struct {
 		at   time.Duration
@@ -100,7 +101,8 @@ func Bundle(s Spec) (Result, error) {
 	return Result{}, fmt.Errorf("the links bring %d of %d bytes", sum, s.Size)
 }
 
-// partition splits the object by how much each link carries until the limit, times 1 + noise g, where g is normally distributed.
+// partition splits the object by how much each link carries until the limit, times 1 + noise g, where g is normally
+// distributed.
 func (s Spec) partition(noise float64) (schedule.Scheduler, error) {
 	carried := s.carried
 	if carried == nil {

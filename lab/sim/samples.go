@@ -19,8 +19,8 @@ func (r Received) add(at time.Duration, link int8, n int64) {
 	r[link][at/SampleStep] += n
 }
 
-// Rates returns the rates of a link in bytes per second, each over the given number of samples, from the first sample with a byte
-// to the last complete one. If link is -1, it returns the rates of all links together.
+// Rates returns the rates of a link in bytes per second, each over the given number of samples, from the first sample
+// with a byte to the last complete one. If link is -1, it returns the rates of all links together.
 func (r Received) Rates(link, samples int) (rates []float64) {
 	var all []int64
 	for i, one := range r {
@@ -45,11 +45,12 @@ func (r Received) Rates(link, samples int) (rates []float64) {
 	return rates
 }
 
-// Tail returns the tail throughput of Nika 2015 section 5.1 in bytes per second: the 10th percentile of the rates of all links
-// together, over 100 ms each.
+// Tail returns the tail throughput of Nika 2015 section 5.1 in bytes per second: the 10th percentile of the rates of
+// all links together, over 100 ms each.
 func (r Received) Tail() float64 { return percentile(r.Rates(-1, 1), 0.1) }
 
-// percentile returns the value below which a share of all values lies, interpolated between two values. Without values it returns
+// percentile returns the value below which a share of all values lies, interpolated between two values. Without values
+// it returns
 // 0.
 func percentile(values []float64, share float64) float64 {
 	if len(values) == 0 {

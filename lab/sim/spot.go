@@ -35,9 +35,9 @@ func (w *world) compareTwice(a transfer.Action) {
 	w.samples = append(w.samples, &sample{attempt: a.Attempt, link: a.Link, r: a.Range, own: a.Range.End})
 }
 
-// compare reports received bytes to the machine and, before any of them are delivered to the client, the results of completed spot
-// checks. It does nothing and returns false if no spot check is running. The simulator has no real bytes: the bytes of two links
-// differ if one of the links lies.
+// compare reports received bytes to the machine and, before any of them are delivered to the client, the results of
+// completed spot checks. It does nothing and returns false if no spot check is running. The simulator has no real
+// bytes: the bytes of two links differ if one of the links lies.
 func (w *world) compare(k *ask, came segment.Range) bool {
 	if len(w.samples) == 0 {
 		return false

@@ -26,8 +26,8 @@ const (
 	renoBeta  = 0.5
 )
 
-// window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips, or Reno. A loss is
-// repaired within a round trip, and further losses in that time do not shrink the window again.
+// window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips, or Reno. A
+// loss is repaired within a round trip, and further losses in that time do not shrink the window again.
 type window struct {
 	size     float64 // bytes
 	reno     bool

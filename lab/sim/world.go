@@ -23,19 +23,21 @@ type Spec struct {
 	Deadline   *schedule.Deadline // replaces Goal if not nil; links with a Radio are optional
 	Background bool               // the transfer gives way to other traffic
 	Counted    bool               // the transfer knows the other traffic on the links
-	Beside     []Beside           // downloads of other programs meanwhile; those unfinished when the transfer ends are not counted
-	Window     int64              // reorder window in bytes
-	First      int64              // size of the first range, 0 = the client's own GET
-	Client     float64            // bytes per second that the client reads, 0 = as fast as they arrive
-	Hinted     bool               // the size is known beforehand, so that all links get requests before the first response
-	Ahead      int64              // with Hinted: bytes for each further link before the first response, 0 = the product's 128 KiB
-	Unchecked  bool               // no spot checks
-	Reserve    bool               // the transfer keeps a response in reserve, as in the product
-	Restart    bool               // restart continuation
-	Slow       health.SlowCheck   // "" = SlowGuarded, the product's default
-	Faults     Faults
-	Seed       uint64
-	Log        func(at time.Duration, what string) // may be nil
+	// downloads of other programs meanwhile; those unfinished when the transfer ends are not counted
+	Beside []Beside
+	Window int64   // reorder window in bytes
+	First  int64   // size of the first range, 0 = the client's own GET
+	Client float64 // bytes per second that the client reads, 0 = as fast as they arrive
+	Hinted bool    // the size is known beforehand, so that all links get requests before the first response
+	// with Hinted: bytes for each further link before the first response, 0 = the product's 128 KiB
+	Ahead     int64
+	Unchecked bool             // no spot checks
+	Reserve   bool             // the transfer keeps a response in reserve, as in the product
+	Restart   bool             // restart continuation
+	Slow      health.SlowCheck // "" = SlowGuarded, the product's default
+	Faults    Faults
+	Seed      uint64
+	Log       func(at time.Duration, what string) // may be nil
 
 	read func(at time.Duration, link int8, n int64) // called when n bytes arrive; may be nil
 	with schedule.Scheduler                         // replaces the scheduler named by Scheduler if not nil
@@ -52,7 +54,8 @@ type kept struct {
 	at  time.Duration // time of its last use
 }
 
-// Under returns s with the named scheduler, or, if the name is that of the goal frugal, with the default scheduler and that goal.
+// Under returns s with the named scheduler, or, if the name is that of the goal frugal, with the default scheduler and
+// that goal.
 func (s Spec) Under(scheme string) Spec {
 	s.Scheduler, s.Goal = scheme, ""
 	if scheme == schedule.FrugalGoal {
@@ -70,22 +73,24 @@ type Faults struct {
 	NoPipeline  bool          // the server drops requests behind an unfinished answer and closes the connection
 	MostAsked   int           // number of requests that the origin answers; it refuses later ones. 0 = any number
 	Expires     time.Duration // requests after this time are refused; 0 = never
-	RefuseOn    int8          // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
+	// link on which every range but the first request is refused; 0 = none (link 0 is never refused)
+	RefuseOn int8
 }
 
 // Result is the result of a run.
 type Result struct {
-	Took               time.Duration // time until the last byte was delivered
-	Bytes              []int64       // bytes received, by link
-	Last               []time.Duration
-	Waste              int64
-	Compared           int64 // part of Waste that was fetched for spot checks
-	Verified           int64 // part of Compared in requests that fetch nothing else
-	MaxHeld            int64
-	Pause              time.Duration // longest time without a byte at the client after the first one
-	Requests           int
-	Bans               int
-	LeftOut, TakenBack int     // how often a link was left out because it added nothing, and taken back because it was missed
+	Took     time.Duration // time until the last byte was delivered
+	Bytes    []int64       // bytes received, by link
+	Last     []time.Duration
+	Waste    int64
+	Compared int64 // part of Waste that was fetched for spot checks
+	Verified int64 // part of Compared in requests that fetch nothing else
+	MaxHeld  int64
+	Pause    time.Duration // longest time without a byte at the client after the first one
+	Requests int
+	Bans     int
+	// how often a link was left out because it added nothing, and taken back because it was missed
+	LeftOut, TakenBack int
 	InOrder            float64 // bytes delivered at half of the time, as a share of those received
 	Received           Received
 	Joules             []energy.Joules // by link, including its tail
@@ -268,7 +273,8 @@ func Run(s Spec) (Result, error) {
 		KeepWindow: s.Deadline != nil, Background: s.Background,
 		Goal:      goal,
 		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
-		Reserve: s.Reserve, Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
+		Reserve: s.Reserve, Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s),
+		Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		cfg.Links[i].Learned = s.Links[i].Learned
@@ -293,7 +299,8 @@ func Run(s Spec) (Result, error) {
 	}
 	if s.Hinted {
 		start := cmp.Or(s.First, 64<<10)
-		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, cmp.Or(s.Ahead, 128<<10), s.Size
+		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, cmp.Or(s.Ahead, 128<<10),
+			s.Size
 	}
 	cfg.Order = s.order()
 	w.audit = newAudit(w)
@@ -406,7 +413,8 @@ func (w *world) report() {
 	w.contend(s)
 	for i, l := range s.Links {
 		if l.Busy && l.Rate > 0 {
-			w.board.Speed(w.at(w.now), int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - w.gain[i]}, cmp.Or(w.spec.Slow, health.SlowGuarded))
+			w.board.Speed(w.at(w.now), int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - w.gain[i]},
+				cmp.Or(w.spec.Slow, health.SlowGuarded))
 			w.gain[i] = l.Gain
 		}
 	}
@@ -576,7 +584,8 @@ func (w *world) delivered(n int64) {
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 
-// The invariants are checked after each of the first checkAll events, and then after one in checkSome: they take a quarter of the time.
+// The invariants are checked after each of the first checkAll events, and then after one in checkSome: they take a
+// quarter of the time.
 const checkAll, checkSome = 512, 16
 
 // check checks the invariants of the run.

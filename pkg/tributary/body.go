@@ -60,7 +60,8 @@ func (b *dividedBody) WriteTo(w io.Writer) (int64, error) {
 	return n, to.blame(b.ctx, err)
 }
 
-// writeAtTo writes the content in the order in which it arrives, and returns how many bytes at the beginning are complete.
+// writeAtTo writes the content in the order in which it arrives, and returns how many bytes at the beginning are
+// complete.
 func (b *dividedBody) writeAtTo(w io.WriterAt) (int64, error) {
 	to := &sink{at: w}
 	n, err := b.from.WriteAtTo(to, nil)

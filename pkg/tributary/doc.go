@@ -1,9 +1,11 @@
-// Package tributary sends HTTP requests over every network link of a machine at once: Wi-Fi, LTE, Ethernet, a second modem.
+// Package tributary sends HTTP requests over every network link of a machine at once: Wi-Fi, LTE, Ethernet, a second
+// modem.
 //
 // A [Transport] is an [http.RoundTripper]. A large GET becomes a transfer: disjoint ranges of the object are fetched on
-// connections that are each bound to one link, and the response's Body gives their bytes in order. When a link slows down or
-// dies, the transfer continues over the others at the byte where it stopped. The server has to support range requests; if it
-// does not, or if the request is not a GET that can be divided, the request goes over one link as it is.
+// connections that are each bound to one link, and the response's Body gives their bytes in order. When a link slows
+// down or dies, the transfer continues over the others at the byte where it stopped. The server has to support range
+// requests; if it does not, or if the request is not a GET that can be divided, the request goes over one link as it
+// is.
 //
 //	t, err := tributary.New(tributary.Options{})
 //	if err != nil {
@@ -16,8 +18,9 @@
 // Bytes that arrive before their turn wait in memory, which [Options.Memory] bounds. [Transport.Download] writes to an
 // [io.WriterAt], such as a file, in the order in which bytes arrive, and does not need this memory.
 //
-// The content of a response always belongs to a single version of the object, according to its validators; otherwise reading it
-// fails. Names are resolved over the link that carries the request, and certificates are verified on each link.
+// The content of a response always belongs to a single version of the object, according to its validators; otherwise
+// reading it fails. Names are resolved over the link that carries the request, and certificates are verified on each
+// link.
 //
 // On Linux before 5.7, binding a socket to a link requires CAP_NET_RAW; later versions need no privilege.
 //

@@ -26,8 +26,9 @@ var (
 	ErrBind         = errors.New("the connection cannot be bound to the link")
 )
 
-// Error describes why a request failed or its content broke off. By then, the other links were tried if that was safe. It unwraps
-// to Kind and to Err, so errors.Is finds the errors above, and errors.As finds those of packages net, crypto/tls and crypto/x509.
+// Error describes why a request failed or its content broke off. By then, the other links were tried if that was safe.
+// It unwraps to Kind and to Err, so errors.Is finds the errors above, and errors.As finds those of packages net,
+// crypto/tls and crypto/x509.
 type Error struct {
 	Link string // link of the last attempt; "" if there was none
 	Kind error  // one of the errors above; nil if none of them fits
@@ -68,15 +69,18 @@ func (e *StatusError) Error() string {
 // kinds maps outcomes to the errors that they stand for.
 var kinds = map[fault.Outcome]error{
 	fault.Unreachable: ErrUnreachable, fault.UnknownName: ErrUnreachable, fault.SilentDNS: ErrUnreachable,
-	fault.BadCertificate: ErrUnreachable, fault.WrongClock: ErrUnreachable, fault.BadTLS: ErrUnreachable, fault.PortClosed: ErrUnreachable,
-	fault.NoRoute: ErrUnreachable, fault.Timeout: ErrUnreachable,
+	fault.BadCertificate: ErrUnreachable, fault.WrongClock: ErrUnreachable, fault.BadTLS: ErrUnreachable,
+	fault.PortClosed: ErrUnreachable,
+	fault.NoRoute:    ErrUnreachable, fault.Timeout: ErrUnreachable,
 
 	fault.Short: ErrBroken, fault.Reset: ErrBroken, fault.Unanswered: ErrBroken, fault.Stale: ErrBroken,
 	fault.Silence: ErrTimeout, fault.Busy: ErrBusy, fault.Changed: ErrChanged,
-	fault.Unwanted: ErrInconsistent, fault.NoRange: ErrInconsistent, fault.BadRange: ErrInconsistent, fault.Differs: ErrInconsistent,
+	fault.Unwanted: ErrInconsistent, fault.NoRange: ErrInconsistent, fault.BadRange: ErrInconsistent,
+	fault.Differs:   ErrInconsistent,
 	fault.Malformed: ErrInconsistent,
 	fault.NoLink:    ErrNoLink, fault.Unbound: ErrBind,
-	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed, fault.UpstreamDenied: ErrNotAllowed,
+	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed,
+	fault.UpstreamDenied: ErrNotAllowed,
 }
 
 // wrap returns the error of a request: the context's own error if ctx has ended, otherwise an *Error. It returns io.EOF

@@ -21,8 +21,8 @@ import (
 
 // Options configure a Transport. The zero value uses every link that has a route to the internet.
 type Options struct {
-	// Links names the interfaces to use, whatever their kind; they need not exist yet. Empty means all that have an address
-	// and a default route, except tunnels, bridges and the devices of containers.
+	// Links names the interfaces to use, whatever their kind; they need not exist yet. Empty means all that have an
+	// address and a default route, except tunnels, bridges and the devices of containers.
 	Links []string
 
 	// Scheduler names the algorithm that gives ranges to links. Empty means "confluence".
@@ -31,8 +31,8 @@ type Options struct {
 	// Memory limits the bytes that wait for their turn, over all responses together. Zero means 64 MiB.
 	Memory int64
 
-	// MemoryPerResponse limits the bytes that wait in one response. It is at least 1 MiB and at most Memory. Zero means 16 MiB,
-	// or Memory if that is less.
+	// MemoryPerResponse limits the bytes that wait in one response. It is at least 1 MiB and at most Memory. Zero means 16
+	// MiB, or Memory if that is less.
 	MemoryPerResponse int64
 
 	// MinSize is the size in bytes up to which objects are not divided. Zero means 128 KiB.
@@ -69,7 +69,8 @@ func (o Options) settings() (config.Config, error) {
 
 // optionNames translates keys of the configuration into names of Options.
 var optionNames = strings.NewReplacer(
-	"links", "Links", "scheduler", "Scheduler", "budget", "Memory", "transfer_window", "MemoryPerResponse", "threshold", "MinSize",
+	"links", "Links", "scheduler", "Scheduler", "budget", "Memory", "transfer_window", "MemoryPerResponse", "threshold",
+	"MinSize",
 	"wait_for_link", "WaitForLink",
 )
 
@@ -81,8 +82,9 @@ func set[T comparable](value *T, given T) {
 	}
 }
 
-// Transport is an [http.RoundTripper] over all links. Create it with [New]. It keeps connections and what it has learned about
-// links and servers, so it should be reused, not created for each request. It is safe for concurrent use by several goroutines.
+// Transport is an [http.RoundTripper] over all links. Create it with [New]. It keeps connections and what it has
+// learned about links and servers, so it should be reused, not created for each request. It is safe for concurrent use
+// by several goroutines.
 //
 // It does not follow redirects and does not keep cookies; that is the job of [http.Client].
 type Transport struct {
@@ -94,8 +96,8 @@ type Transport struct {
 	once  sync.Once
 }
 
-// New finds the links, follows their changes and returns a Transport over them. It waits up to 5 seconds for the first link. It
-// also succeeds without one: requests then fail with ErrNoLink until there is a link.
+// New finds the links, follows their changes and returns a Transport over them. It waits up to 5 seconds for the first
+// link. It also succeeds without one: requests then fail with ErrNoLink until there is a link.
 func New(o Options) (*Transport, error) {
 	cfg, err := o.settings()
 	if err != nil {
@@ -126,12 +128,13 @@ func start(inner *transport.Transport) (*Transport, error) {
 // userAgent is the default of net/http's own Transport.
 const userAgent = "Go-http-client/1.1"
 
-// RoundTrip implements [http.RoundTripper]. It divides a GET over the links if it can, and sends every other request over one
-// link. An error is an [*Error], ErrClosed, the cause of the context's end, or describes a fault of the request.
+// RoundTrip implements [http.RoundTripper]. It divides a GET over the links if it can, and sends every other request
+// over one link. An error is an [*Error], ErrClosed, the cause of the context's end, or describes a fault of the
+// request.
 //
-// It differs from [http.Transport] in three ways: it never requests a compressed response on its own, since ranges of one cannot
-// be joined; it does not use a proxy; and the TLS field of a divided response is nil and its Proto HTTP/1.1, since it may come
-// over several connections. The Body of a divided response implements [io.WriterTo].
+// It differs from [http.Transport] in three ways: it never requests a compressed response on its own, since ranges of
+// one cannot be joined; it does not use a proxy; and the TLS field of a divided response is nil and its Proto HTTP/1.1,
+// since it may come over several connections. The Body of a divided response implements [io.WriterTo].
 //
 // Whether a 206 has the range that r asked for is for the caller to check, as with any RoundTripper; Download does.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -188,18 +191,21 @@ func (t *Transport) check(r *http.Request) error {
 	return nil
 }
 
-// Download sends r with ctx, follows redirects as an [http.Client] does, and writes the content of the response to w, beginning
-// at offset 0. Bytes are written in the order in which they arrive, each once, by one goroutine at a time; none wait for their
-// turn in memory.
+// Download sends r with ctx, follows redirects as an [http.Client] does, and writes the content of the response to w,
+// beginning at offset 0. Bytes are written in the order in which they arrive, each once, by one goroutine at a time;
+// none wait for their turn in memory.
 //
-// If r has a Range field with one range, a 206 must have exactly that range, and its first byte goes to offset 0. Without a Range,
-// or with another range, a 206 is ErrInconsistent. Several ranges are written as the response has them.
+// If r has a Range field with one range, a 206 must have exactly that range, and its first byte goes to offset 0.
+// Without a Range, or with another range, a 206 is ErrInconsistent. Several ranges are written as the response has
+// them.
 //
-// It returns the response, whose Body is empty, and the number of complete bytes at the beginning of w: all of them if err is
-// nil. With an error, there may be further bytes after a gap. A response other than 200 OK, 203 or 206 Partial Content is a
-// [*StatusError], and nothing is written. Errors of w are returned unchanged; others are those of [http.Client.Do], or of reading
-// a Body.
-func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt) (resp *http.Response, n int64, err error) {
+// It returns the response, whose Body is empty, and the number of complete bytes at the beginning of w: all of them if
+// err is nil. With an error, there may be further bytes after a gap. A response other than 200 OK, 203 or 206 Partial
+// Content is a [*StatusError], and nothing is written. Errors of w are returned unchanged; others are those of
+// [http.Client.Do], or of reading a Body.
+func (t *Transport) Download(ctx context.Context, r *http.Request,
+	w io.WriterAt,
+) (resp *http.Response, n int64, err error) {
 	resp, err = (&http.Client{Transport: t}).Do(r.WithContext(ctx))
 	if err != nil {
 		return nil, 0, err
@@ -248,8 +254,8 @@ func unasked(resp *http.Response) error {
 	return nil
 }
 
-// DialContext connects to addr ("host:port") over the best link that can reach it, for protocols other than HTTP. network is
-// "tcp". The connection outlives ctx and the Transport.
+// DialContext connects to addr ("host:port") over the best link that can reach it, for protocols other than HTTP.
+// network is "tcp". The connection outlives ctx and the Transport.
 func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch {
 	case t.ctx.Err() != nil:
@@ -261,8 +267,9 @@ func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.
 	return c, wrap(ctx, err)
 }
 
-// Close closes the Transport: running requests and reads of open Bodies fail with ErrClosed, idle connections are closed, and the
-// links are no longer followed. Bodies still have to be closed. Close may be called more than once and returns nil.
+// Close closes the Transport: running requests and reads of open Bodies fail with ErrClosed, idle connections are
+// closed, and the links are no longer followed. Bodies still have to be closed. Close may be called more than once and
+// returns nil.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
 		t.close()
@@ -272,8 +279,8 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// CloseIdleConnections closes the connections that no request uses, as [http.Client.CloseIdleConnections] expects. The Transport
-// remains usable.
+// CloseIdleConnections closes the connections that no request uses, as [http.Client.CloseIdleConnections] expects. The
+// Transport remains usable.
 func (t *Transport) CloseIdleConnections() { t.t.Close() }
 
 // Link is a network link.
@@ -291,7 +298,15 @@ type Link struct {
 func (t *Transport) Links() []Link {
 	var all []Link
 	for _, l := range t.t.Status().Links {
-		all = append(all, Link{Name: l.Name, State: l.State, Reason: l.Cause, Rate: l.Goodput, RTT: l.RTT, Received: l.Bytes, Wasted: l.Waste})
+		all = append(all, Link{
+			Name:     l.Name,
+			State:    l.State,
+			Reason:   l.Cause,
+			Rate:     l.Goodput,
+			RTT:      l.RTT,
+			Received: l.Bytes,
+			Wasted:   l.Waste,
+		})
 	}
 	return all
 }

@@ -17,8 +17,8 @@ type Spec struct {
 	Suffix int64 // number of bytes of a suffix range ("-n"), otherwise 0
 }
 
-// ParseRange parses the value of a Range field. It returns false for everything but one range of bytes in its plain spelling with
-// room for at least one byte: several ranges, other units, bad syntax and "-0" are left to the origin.
+// ParseRange parses the value of a Range field. It returns false for everything but one range of bytes in its plain
+// spelling with room for at least one byte: several ranges, other units, bad syntax and "-0" are left to the origin.
 func ParseRange(field string) (Spec, bool) {
 	unit, set, ok := strings.Cut(field, "=")
 	// RFC 9110 section 14.1: range unit names are case-insensitive.

@@ -9,9 +9,9 @@ type CPU struct {
 	Milliwatts [][]float64 `toml:"mw"`        // by core 0, then core 1
 }
 
-// Watts returns the power at the given frequencies and utilisations (0 to 1) of the cores. The paper does not say how two different
-// utilisations combine. Here the first core takes its utilisation times its power alone, and the second takes its utilisation times
-// the power that it adds. An unmeasured frequency counts as the nearest measured one.
+// Watts returns the power at the given frequencies and utilisations (0 to 1) of the cores. The paper does not say how
+// two different utilisations combine. Here the first core takes its utilisation times its power alone, and the second
+// takes its utilisation times the power that it adds. An unmeasured frequency counts as the nearest measured one.
 func (c *CPU) Watts(core0MHz, core1MHz, core0Use, core1Use float64) float64 {
 	row := c.Milliwatts[nearest(c.Core0MHz, core0MHz)]
 	alone, both := row[0], row[nearest(c.Core1MHz, core1MHz)]

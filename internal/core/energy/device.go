@@ -24,7 +24,8 @@ type Device struct {
 
 // radioTable is a radio as described in its device's file. Lists have a value for each signal strength.
 type radioTable struct {
-	SignalDBm       []float64    `toml:"signal_dbm"` // ascending; RSSI for Wi-Fi, RSRP for LTE; empty = power is independent of it
+	// ascending; RSSI for Wi-Fi, RSRP for LTE; empty = power is independent of it
+	SignalDBm       []float64    `toml:"signal_dbm"`
 	DefaultDBm      float64      `toml:"default_dbm"`
 	RxMilliwatts    []float64    `toml:"rx_mw"`
 	TxMilliwatts    []float64    `toml:"tx_mw"`
@@ -36,8 +37,8 @@ type radioTable struct {
 	Idle            phaseTable   `toml:"idle"`
 }
 
-// phaseTable is a phase of constant power. With a period, the radio takes that power for OnMillis of each period and none
-// otherwise.
+// phaseTable is a phase of constant power. With a period, the radio takes that power for OnMillis of each period and
+// none otherwise.
 type phaseTable struct {
 	State        string  `toml:"state"`
 	AtRx         bool    `toml:"at_rx"` // the power is that of receiving
@@ -88,8 +89,8 @@ func Find(name string) (*Device, error) {
 	return &d, nil
 }
 
-// FindRadio returns a radio by device and name, such as "galaxy-s3/lte", at the default signal strength from the device's file. The
-// error lists the names.
+// FindRadio returns a radio by device and name, such as "galaxy-s3/lte", at the default signal strength from the
+// device's file. The error lists the names.
 func FindRadio(name string) (*Radio, error) {
 	device, radio, ok := strings.Cut(name, "/")
 	if !ok {
@@ -108,11 +109,12 @@ func FindRadio(name string) (*Radio, error) {
 
 // unknown returns the error for a radio that the device does not have.
 func (d *Device) unknown(radio string) error {
-	return fmt.Errorf("%s has no radio %q: use one of %s", d.Name, radio, strings.Join(slices.Sorted(maps.Keys(d.Radios)), ", "))
+	return fmt.Errorf("%s has no radio %q: use one of %s", d.Name, radio,
+		strings.Join(slices.Sorted(maps.Keys(d.Radios)), ", "))
 }
 
-// Radio returns a radio of the device by its name, "wifi" or "lte", at a signal strength in dBm: RSSI for Wi-Fi, RSRP for the
-// others. Between two measured strengths the power is interpolated; beyond them it is that of the nearest one.
+// Radio returns a radio of the device by its name, "wifi" or "lte", at a signal strength in dBm: RSSI for Wi-Fi, RSRP
+// for the others. Between two measured strengths the power is interpolated; beyond them it is that of the nearest one.
 func (d *Device) Radio(name string, signalDBm float64) (*Radio, error) {
 	t, ok := d.Radios[name]
 	if !ok {
@@ -147,8 +149,8 @@ func (d *Device) Radio(name string, signalDBm float64) (*Radio, error) {
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// interpolate returns the value at x on the straight lines through the points; beyond the first or last point, that point's value.
-// Without xs there is only one value.
+// interpolate returns the value at x on the straight lines through the points; beyond the first or last point, that
+// point's value. Without xs there is only one value.
 func interpolate(xs, ys []float64, x float64) float64 {
 	if len(xs) == 0 {
 		return ys[0]

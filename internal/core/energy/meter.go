@@ -13,7 +13,8 @@ type Joules struct {
 // Radio returns the joules that using the link cost: all but the idle ones.
 func (j Joules) Radio() float64 { return j.Promotion + j.Active + j.Tail }
 
-// Meter accounts for the energy of one radio. A Meter with only Radio set begins idle. It is not safe for concurrent use.
+// Meter accounts for the energy of one radio. A Meter with only Radio set begins idle. It is not safe for concurrent
+// use.
 type Meter struct {
 	Radio    Radio
 	last     time.Time // time of the last event
@@ -22,11 +23,12 @@ type Meter struct {
 	wakeups  int
 }
 
-// Add accounts for bytes sent (up) and received (down) at a time. Events must be in the order of their times; an event earlier than
-// the previous one counts as simultaneous with it.
+// Add accounts for bytes sent (up) and received (down) at a time. Events must be in the order of their times; an event
+// earlier than the previous one counts as simultaneous with it.
 //
-// Events within the radio's gap (100 ms for Wi-Fi) of one another are one transfer, and the time between them is active, because
-// their bytes took that time. Promotion is in addition to the times of the events, since it delays them.
+// Events within the radio's gap (100 ms for Wi-Fi) of one another are one transfer, and the time between them is
+// active, because their bytes took that time. Promotion is in addition to the times of the events, since it delays
+// them.
 func (m *Meter) Add(at time.Time, up, down int64) {
 	switch since := at.Sub(m.last); {
 	case m.wakeups == 0:

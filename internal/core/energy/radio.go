@@ -2,14 +2,15 @@ package energy
 
 import "time"
 
-// AwakeWatts is the power that a phone takes in addition to its radios while its user waits with the screen on (Skjolden 2019
-// section 7.1). Without it, a slow link on which a download takes many times as long would seem frugal.
+// AwakeWatts is the power that a phone takes in addition to its radios while its user waits with the screen on
+// (Skjolden 2019 section 7.1). Without it, a slow link on which a download takes many times as long would seem frugal.
 const AwakeWatts = 0.7
 
 // State is what a radio is doing.
 type State uint8
 
-// The states. A Wi-Fi radio has Idle, Active and Tail; an LTE radio all but Tail; a 5G radio all but the two DRX states.
+// The states. A Wi-Fi radio has Idle, Active and Tail; an LTE radio all but Tail; a 5G radio all but the two DRX
+// states.
 const (
 	Idle       State = iota
 	Promotion        // from idle to connected, before the first byte
@@ -70,8 +71,9 @@ func (r *Radio) TailJoules(d time.Duration) (joules float64) {
 	return joules
 }
 
-// WakeJoules returns the energy cost of the first byte on a radio that has been silent for a time: promotion and a whole tail if
-// the radio is idle, otherwise what the byte adds to the tail that it interrupts. The bytes themselves cost [Radio.ActiveJoules].
+// WakeJoules returns the energy cost of the first byte on a radio that has been silent for a time: promotion and a
+// whole tail if the radio is idle, otherwise what the byte adds to the tail that it interrupts. The bytes themselves
+// cost [Radio.ActiveJoules].
 func (r *Radio) WakeJoules(silent time.Duration) float64 {
 	whole := r.TailJoules(r.TailDuration())
 	if silent > r.TailDuration() {
@@ -85,8 +87,8 @@ func (r *Radio) ActiveJoules(d time.Duration, up, down int64) float64 {
 	return r.activeWatts(up, down)*d.Seconds() + r.byteJoules(up, down)
 }
 
-// activeWatts mixes the power of the two directions in the ratio of their bytes: the acknowledgments of a download are 5 % of its
-// bytes, and a radio does not send at full power while it receives.
+// activeWatts mixes the power of the two directions in the ratio of their bytes: the acknowledgments of a download are
+// 5 % of its bytes, and a radio does not send at full power while it receives.
 func (r *Radio) activeWatts(up, down int64) float64 {
 	if up+down <= 0 {
 		return r.rxWatts

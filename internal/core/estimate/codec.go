@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// A Record is encoded as a header, a row for each entry, and a checksum of everything before it. Numbers are little-endian.
+// A Record is encoded as a header, a row for each entry, and a checksum of everything before it. Numbers are
+// little-endian.
 
 const (
 	recordMagic   = "tributary history\n"
@@ -73,7 +74,8 @@ func (r *Record) Marshal(now time.Time) []byte {
 		if s := r.origins[k]; recent(now, s.seen, recordLife) {
 			rows = append(rows, originRow{
 				Network: uint64(k.network), Origin: uint64(k.origin), Seen: s.seen, Limited: s.limited, Counted: s.counted,
-				Rate: s.rate.log, Weight: s.rate.n, RTT: uint32(s.rtt.Microseconds()), Pipelining: uint8(s.pipelining), Conns: s.conns, MaxConns: s.maxConns,
+				Rate: s.rate.log, Weight: s.rate.n, RTT: uint32(s.rtt.Microseconds()), Pipelining: uint8(s.pipelining),
+				Conns: s.conns, MaxConns: s.maxConns,
 			})
 			h.Origins++
 		}
@@ -125,9 +127,11 @@ func UnmarshalRecord(b []byte) (*Record, error) {
 		var row originRow
 		d.read(&row)
 		rtt := time.Duration(row.RTT) * time.Microsecond
-		d.check(rtt <= maxRTT && row.Pipelining <= uint8(Broken) && row.Conns >= 0 && row.Conns <= maxConns && row.MaxConns >= 0)
+		d.check(rtt <= maxRTT && row.Pipelining <= uint8(Broken) && row.Conns >= 0 && row.Conns <= maxConns &&
+			row.MaxConns >= 0)
 		r.origins[originKey{key(row.Network), key(row.Origin)}] = originEntry{
-			seen: d.time(row.Seen), limited: d.time(row.Limited), counted: d.time(row.Counted), rate: d.level(row.Rate, row.Weight), rtt: rtt,
+			seen: d.time(row.Seen), limited: d.time(row.Limited), counted: d.time(row.Counted),
+			rate: d.level(row.Rate, row.Weight), rtt: rtt,
 			pipelining: Pipelining(row.Pipelining), conns: row.Conns, maxConns: row.MaxConns,
 		}
 	}

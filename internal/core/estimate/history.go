@@ -38,8 +38,8 @@ type Visit struct {
 	turn  uint64
 }
 
-// Path identifies an object of an origin in the History by a hash, since paths may be long and reveal much about the user. If
-// two paths have the same hash, they share an entry, which affects only speed.
+// Path identifies an object of an origin in the History by a hash, since paths may be long and reveal much about the
+// user. If two paths have the same hash, they share an entry, which affects only speed.
 type Path uint64
 
 // PathOf returns the Path of the object at a path. It ignores the query, which is new each time in signed URLs.
@@ -80,8 +80,8 @@ type pathKey struct {
 	path   Path
 }
 
-// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes; exclusions
-// for 2 minutes.
+// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes;
+// exclusions for 2 minutes.
 type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
@@ -95,8 +95,9 @@ type History struct {
 // NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{
-		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, sizes: map[pathKey]sized{}, exclusions: map[historyKey]mark{},
-		refusals: map[Origin]mark{},
+		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, sizes: map[pathKey]sized{},
+		exclusions: map[historyKey]mark{},
+		refusals:   map[Origin]mark{},
 	}
 }
 
@@ -167,8 +168,8 @@ func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
 	b.sizes[k] = sized{size, mark{now, b.turn}}
 }
 
-// Excluded reports whether o recently refused an object over a network although it served the object over another one: its URLs may
-// be valid only for one client address (R118).
+// Excluded reports whether o recently refused an object over a network although it served the object over another one:
+// its URLs may be valid only for one client address (R118).
 func (b *History) Excluded(now time.Time, network string, o Origin) bool {
 	m, ok := b.exclusions[historyKey{network, o}]
 	return ok && now.Sub(m.seen) <= exclusionLife

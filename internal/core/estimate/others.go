@@ -26,8 +26,9 @@ const (
 	packetMost = 1500
 )
 
-// Others measures the other traffic that a link receives, in bytes per second: the bytes that its interface received minus those of
-// known connections. Pages load in bursts of one round trip, so the busiest bin of the last 300 ms counts.
+// Others measures the other traffic that a link receives, in bytes per second: the bytes that its interface received
+// minus those of known connections. Pages load in bursts of one round trip, so the busiest bin of the last 300 ms
+// counts.
 //
 // If an interface counts several packets as one, there seems to be no other traffic.
 type Others struct {
@@ -38,8 +39,8 @@ type Others struct {
 	any   time.Time
 }
 
-// Count adds the counts since the last call: of everything through the interface, and of the known connections' part. The caller
-// must read the interface's counters first, since the interface counts a packet before its connection does.
+// Count adds the counts since the last call: of everything through the interface, and of the known connections' part.
+// The caller must read the interface's counters first, since the interface counts a packet before its connection does.
 func (o *Others) Count(now time.Time, all, known Counters) {
 	if o.began.IsZero() {
 		o.began = now
@@ -64,7 +65,8 @@ func (o *Others) turn(now time.Time) {
 	o.bin = bin
 }
 
-// PerSecond returns the rate of the other traffic: 0 if it is only an occasional packet, and -1 if none arrived recently.
+// PerSecond returns the rate of the other traffic: 0 if it is only an occasional packet, and -1 if none arrived
+// recently.
 func (o *Others) PerSecond(now time.Time) int64 {
 	if o.any.IsZero() || now.Sub(o.any) >= othersBins*othersBin {
 		return -1

@@ -15,18 +15,19 @@ const (
 
 	recordLife = 30 * 24 * time.Hour
 
-	// limitLife is how long a server's limits, and the number of connections that paid off, are remembered. A server may allow
-	// tomorrow what it does not allow today, and the connections that paid off today may be too many then. Transfers add
-	// connections, but never try fewer.
+	// limitLife is how long a server's limits, and the number of connections that paid off, are remembered. A server may
+	// allow tomorrow what it does not allow today, and the connections that paid off today may be too many then. Transfers
+	// add connections, but never try fewer.
 	limitLife = 24 * time.Hour
 )
 
 // Salt makes the keys of a Record useless outside it.
 type Salt [16]byte
 
-// Record is the part of the findings that outlives the process: the rates of networks by hour of the day, the performance of
-// origins over them, and refusals. Networks, origins and paths are stored as hashes with the record's own salt. A Record holds at
-// most 64 networks, 512 origins and 512 refusals. The oldest are evicted first, and every entry expires after 30 days.
+// Record is the part of the findings that outlives the process: the rates of networks by hour of the day, the
+// performance of origins over them, and refusals. Networks, origins and paths are stored as hashes with the record's
+// own salt. A Record holds at most 64 networks, 512 origins and 512 refusals. The oldest are evicted first, and every
+// entry expires after 30 days.
 //
 // A Record affects only speed: whatever it contains, requests are checked as they are without it.
 type Record struct {
@@ -40,7 +41,8 @@ type key uint64
 
 type originKey struct{ network, origin key }
 
-// networkEntry is the memory of a network. Times are in seconds of the wall clock, since no other clock survives a restart.
+// networkEntry is the memory of a network. Times are in seconds of the wall clock, since no other clock survives a
+// restart.
 type networkEntry struct {
 	seen  int64
 	hours [24]level
@@ -74,7 +76,9 @@ func (s *originEntry) expire(now time.Time) {
 
 // NewRecord returns an empty Record.
 func NewRecord(s Salt) *Record {
-	return &Record{salt: s, networks: map[key]networkEntry{}, origins: map[originKey]originEntry{}, refusals: map[key]int64{}}
+	return &Record{
+		salt: s, networks: map[key]networkEntry{}, origins: map[originKey]originEntry{}, refusals: map[key]int64{},
+	}
 }
 
 // key hashes the parts of a name.
@@ -91,7 +95,8 @@ func (r *Record) originKey(network string, o Origin) originKey {
 	return originKey{r.key("network", network), r.key("origin", string(o))}
 }
 
-// Link returns the entry of origin o over a network. If the origin's rate is unknown, Rate is that of the network at this hour.
+// Link returns the entry of origin o over a network. If the origin's rate is unknown, Rate is that of the network at
+// this hour.
 func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	k := r.originKey(network, o)
 	var e Entry
@@ -105,8 +110,9 @@ func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	return e
 }
 
-// SetLink records what a transfer itself found about origin o over a network. Zero fields of e leave the stored values unchanged.
-// sustained is the transfer's goodput there, or 0 if the transfer was too short to measure it; the rates then stay unchanged.
+// SetLink records what a transfer itself found about origin o over a network. Zero fields of e leave the stored values
+// unchanged. sustained is the transfer's goodput there, or 0 if the transfer was too short to measure it; the rates
+// then stay unchanged.
 func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, sustained float64) {
 	k, at := r.originKey(network, o), now.Unix()
 	s := r.origins[k]
@@ -169,13 +175,14 @@ func (r *Record) refuse(now time.Time, k key) {
 	put(r.refusals, now, k, now.Unix(), maxRefusals, func(at int64) int64 { return at })
 }
 
-// recent reports whether at is at most life ago. A time in the future counts as recent: the clock is or was wrong, and most
-// machines with a wrong clock have only recently started.
+// recent reports whether at is at most life ago. A time in the future counts as recent: the clock is or was wrong, and
+// most machines with a wrong clock have only recently started.
 func recent(now time.Time, at int64, life time.Duration) bool {
 	return now.Unix()-at <= int64(life/time.Second)
 }
 
-// put sets an entry of a bounded map. If the map is full, the entry whose time is farthest from now, past or future, makes room.
+// put sets an entry of a bounded map. If the map is full, the entry whose time is farthest from now, past or future,
+// makes room.
 func put[K comparable, V any](m map[K]V, now time.Time, k K, v V, most int, at func(V) int64) {
 	if _, ok := m[k]; !ok && len(m) >= most {
 		var oldest K
@@ -200,9 +207,9 @@ const (
 // valid reports whether a rate is plausible.
 func valid(rate float64) bool { return rate >= 1 && rate <= maxRate }
 
-// level is an average rate over days. Its logarithm moves towards that of each new rate by a decreasing part of the way, but at
-// least a sixth, so that the last week counts. Like a median it resists single outliers: each counts as at most three times higher
-// or lower.
+// level is an average rate over days. Its logarithm moves towards that of each new rate by a decreasing part of the
+// way, but at least a sixth, so that the last week counts. Like a median it resists single outliers: each counts as at
+// most three times higher or lower.
 type level struct {
 	log float32 // natural logarithm of bytes per second
 	n   uint8   // number of rates averaged, up to mostWeight; 0 = unknown
@@ -234,8 +241,8 @@ func (l level) value() float64 {
 // sameHour is the weight of a rate of the same hour relative to one of the adjacent hours.
 const sameHour = 4
 
-// rate returns the expected rate of a network at an hour of the day, from its rates at this hour and, with less weight, at the
-// adjacent hours. If those are unknown, it uses the rates at all hours. It returns 0 if nothing is known.
+// rate returns the expected rate of a network at an hour of the day, from its rates at this hour and, with less weight,
+// at the adjacent hours. If those are unknown, it uses the rates at all hours. It returns 0 if nothing is known.
 func (n networkEntry) rate(hour int) float64 {
 	var near, all mean
 	for i, l := range n.hours {

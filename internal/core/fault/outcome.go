@@ -5,23 +5,28 @@ type Outcome uint8
 
 // The outcomes of an attempt. The comments describe how package transfer treats the missing bytes and the link.
 const (
-	Complete    Outcome = iota // every byte of the response arrived
-	Short                      // the body ended early: its prefix counts, the rest is re-queued
-	Reset                      // the connection broke in mid-body: the prefix counts, the rest is re-queued
-	Unanswered                 // the connection ended before the head of the response: re-queued; may end pipelining on the link
-	Stale                      // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
-	Silence                    // no bytes until the connection was given up: re-queued
-	Unreachable                // no connection: dial, DNS or TLS failed: link banned, re-queued
-	Unbound                    // the socket could not be bound to the link: link banned, reported once
-	Unwanted                   // a response that is not part of the object (403, 404, 302, a login page, ...): the link leaves the transfer
-	Denied                     // the address may not be dialed over the link: the link leaves the transfer
-	Busy                       // 429 or 503: the link pauses for this transfer, fewer connections
-	NoRange                    // 200 with the same validator: this node ignores Range, the link leaves the transfer
-	Changed                    // another version: validator, total or coding differ, or 416: the link leaves the transfer
-	BadRange                   // a 206 that was not requested (wrong start, beyond the end, no Content-Range, surplus body)
-	Differs                    // bytes differ from another link's under the same headers (spot check): the link leaves the transfer
-	Canceled                   // ended by the transfer itself
-	NoSlot                     // no connection: the host already has the maximum over this link; re-queued, nobody's fault
+	Complete Outcome = iota // every byte of the response arrived
+	Short                   // the body ended early: its prefix counts, the rest is re-queued
+	Reset                   // the connection broke in mid-body: the prefix counts, the rest is re-queued
+	// the connection ended before the head of the response: re-queued; may end pipelining on the link
+	Unanswered
+	// a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
+	Stale
+	Silence     // no bytes until the connection was given up: re-queued
+	Unreachable // no connection: dial, DNS or TLS failed: link banned, re-queued
+	Unbound     // the socket could not be bound to the link: link banned, reported once
+	// a response that is not part of the object (403, 404, 302, a login page, ...): the link leaves the transfer
+	Unwanted
+	Denied  // the address may not be dialed over the link: the link leaves the transfer
+	Busy    // 429 or 503: the link pauses for this transfer, fewer connections
+	NoRange // 200 with the same validator: this node ignores Range, the link leaves the transfer
+	Changed // another version: validator, total or coding differ, or 416: the link leaves the transfer
+	// a 206 that was not requested (wrong start, beyond the end, no Content-Range, surplus body)
+	BadRange
+	// bytes differ from another link's under the same headers (spot check): the link leaves the transfer
+	Differs
+	Canceled // ended by the transfer itself
+	NoSlot   // no connection: the host already has the maximum over this link; re-queued, nobody's fault
 )
 
 // The other outcomes of a request.

@@ -16,8 +16,9 @@ type Row struct {
 	Status      int    // HTTP status of the proxy's answer
 	ProxyStatus string // error type in the answer's Proxy-Status field (RFC 9209 section 2.3)
 	Exit        int    // exit code of a command that fails because of it
-	Text        string // what happened: a sentence without its period, without any part of the request and without an address
-	Next        string // what the user can do next, without a capital letter
+	// what happened: a sentence without its period, without any part of the request and without an address
+	Text string
+	Next string // what the user can do next, without a capital letter
 }
 
 // The statuses of answers (RFC 9110 section 15).
@@ -39,7 +40,10 @@ const (
 
 var rows = [...]Row{
 	Complete: {Name: "complete"},
-	Canceled: {Name: "canceled", Status: badGateway, ProxyStatus: "proxy_internal_error", Exit: ExitNetwork, Retry: true, Text: "The download failed", Next: again},
+	Canceled: {
+		Name: "canceled", Status: badGateway, ProxyStatus: "proxy_internal_error", Exit: ExitNetwork, Retry: true,
+		Text: "The download failed", Next: again,
+	},
 
 	Short:      {"short", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
 	Reset:      {"reset", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
@@ -53,7 +57,8 @@ var rows = [...]Row{
 	},
 	Unknown: {
 		"unknown", BlameLocal, true, badGateway, "connection_terminated", ExitNetwork,
-		"The server could not be reached, or closed the connection before it responded", "check the address and the links, then try again",
+		"The server could not be reached, or closed the connection before it responded",
+		"check the address and the links, then try again",
 	},
 	PortClosed: {
 		"port_closed", BlameOrigin, true, badGateway, "connection_refused", ExitNetwork,
@@ -75,8 +80,14 @@ var rows = [...]Row{
 		`only the server's operator can correct this ("tributary get URL" names the fault)`,
 	},
 
-	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},
-	SilentDNS:   {"silent_dns", BlameLink, true, timedOut, "dns_timeout", ExitNetwork, "The host name could not be resolved in time", seeServers},
+	UnknownName: {
+		"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork,
+		"The host name could not be resolved", seeServers,
+	},
+	SilentDNS: {
+		"silent_dns", BlameLink, true, timedOut, "dns_timeout", ExitNetwork,
+		"The host name could not be resolved in time", seeServers,
+	},
 
 	BadCertificate: {
 		"bad_certificate", BlameOrigin, false, badGateway, "tls_certificate_error", ExitTLS,
@@ -94,14 +105,18 @@ var rows = [...]Row{
 		"check the scheme and the port of the URL; the server must have TLS 1.3, or TLS 1.2 with ECDHE (RSA key exchange is not supported)",
 	},
 
-	Busy: {"busy", BlameOrigin, true, unavailable, "destination_unavailable", ExitServer, "The server is busy", "try again later"},
+	Busy: {
+		"busy", BlameOrigin, true, unavailable, "destination_unavailable", ExitServer, "The server is busy",
+		"try again later",
+	},
 	Changed: {
 		"changed", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
 		"The file changed on the server during the download", again,
 	},
 	Differs: {
 		"differs", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
-		"Two links delivered different bytes for this object", "try again; if that fails too, use only one link: tributary get --link NAME",
+		"Two links delivered different bytes for this object",
+		"try again; if that fails too, use only one link: tributary get --link NAME",
 	},
 	Unwanted: {"unwanted", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
 	NoRange:  {"no_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
@@ -130,8 +145,8 @@ var rows = [...]Row{
 		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link can reach it",
 		"ask the operator of that proxy, or use another link",
 	},
-	// Denied addresses and Tributary's own listeners share this answer: different answers would show a scanner what listens here
-	// (R194).
+	// Denied addresses and Tributary's own listeners share this answer: different answers would show a scanner what
+	// listens here (R194).
 	Denied: {
 		"denied", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
 		"The destination is Tributary itself, or an address that is not allowed",

@@ -44,10 +44,10 @@ const (
 	probeTimeout = 2 * time.Second // for the answer to a probe that is not quick
 	forgiven     = time.Minute     // of good behaviour, which makes the next ban as short as the first
 
-	// Many links return within seconds. For quickFor after a link fails, each probe is a new packet: the kernel repeats a lost one
-	// only after a second, and then at growing intervals. quickTimeout is a little less than that second. Probes become rarer as
-	// the failure lasts: once the link returns, it is found within the duration of the failure divided by rarity. Probes are lost
-	// while the link is dead, and the first answer ends them, so that the origin sees one or two.
+	// Many links return within seconds. For quickFor after a link fails, each probe is a new packet: the kernel repeats a
+	// lost one only after a second, and then at growing intervals. quickTimeout is a little less than that second. Probes
+	// become rarer as the failure lasts: once the link returns, it is found within the duration of the failure divided by
+	// rarity. Probes are lost while the link is dead, and the first answer ends them, so that the origin sees one or two.
 	quickFor     = 10 * time.Second
 	quickTimeout = 950 * time.Millisecond
 	rarity       = 8
@@ -57,8 +57,8 @@ const (
 // Seldom is the pace of a link that gets no extra probes right after it failed.
 const Seldom = quickFor
 
-// Pace returns the minimum and the maximum time between two probes of a link that failed recently, 0 if no running transfer may use
-// the link.
+// Pace returns the minimum and the maximum time between two probes of a link that failed recently, 0 if no running
+// transfer may use the link.
 type Pace func(link int8) (least, most time.Duration)
 
 // Probe is one attempt to find out whether a link leads somewhere: a handshake.
@@ -83,8 +83,8 @@ const (
 	NotSent // the probe could not be made, which says nothing about the link
 )
 
-// waits returns the time before the first probe of a ban, and the maximum time between two probes. A link that works but does not
-// help is tried less often, because each trial costs something.
+// waits returns the time before the first probe of a ban, and the maximum time between two probes. A link that works
+// but does not help is tried less often, because each trial costs something.
 func waits(c Cause) (first, most time.Duration) {
 	switch c {
 	case TooSlow:
@@ -135,8 +135,8 @@ func (b *Board) State(link int8) (State, Cause) {
 // Bans returns how often a link was banned.
 func (b *Board) Bans(link int8) int { return b.links[link].bans }
 
-// Present reports that a link exists (its interface is up, with address and route) or no longer does. A link that comes back is up
-// at once; so are all banned links when the last other link goes away.
+// Present reports that a link exists (its interface is up, with address and route) or no longer does. A link that comes
+// back is up at once; so are all banned links when the last other link goes away.
 func (b *Board) Present(now time.Time, link int8, here bool) {
 	for int(link) >= len(b.links) {
 		b.links = append(b.links, entry{})
@@ -170,8 +170,8 @@ func (b *Board) Alive(now time.Time, link int8) {
 	}
 }
 
-// Failed reports that no connection could be made over a link although its origin is reachable otherwise, or that a socket
-// could not be bound to it.
+// Failed reports that no connection could be made over a link although its origin is reachable otherwise, or that a
+// socket could not be bound to it.
 func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	if e := &b.links[link]; e.state == Up || e.state == Suspect {
 		b.ban(now, link, c)
@@ -196,8 +196,8 @@ func (b *Board) TakeBack(now time.Time, link int8) {
 
 // Probed reports the result of a probe.
 //
-// A link is back if an earlier probe was lost. If none was, the link may never have been away: the origin stalls, or only one
-// connection does. So the first answer alone neither ends a suspicion nor justifies more frequent probes.
+// A link is back if an earlier probe was lost. If none was, the link may never have been away: the origin stalls, or
+// only one connection does. So the first answer alone neither ends a suspicion nor justifies more frequent probes.
 func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 	e := &b.links[p.Link]
 	i := slices.Index(e.probes, p)
@@ -230,14 +230,14 @@ func (b *Board) Failing(link int8) bool {
 	return s != Up && s != Down
 }
 
-// Lasting reports whether a link has been failing for at least as long as a suspicion may last, even if it is not banned because it
-// is the last one.
+// Lasting reports whether a link has been failing for at least as long as a suspicion may last, even if it is not
+// banned because it is the last one.
 func (b *Board) Lasting(now time.Time, link int8) bool {
 	return b.Failing(link) && !now.Before(b.links[link].failed.Add(BanAfter))
 }
 
-// Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller reports the
-// result of each probe with Probed. A banned link is not probed while nothing waits for it.
+// Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller
+// reports the result of each probe with Probed. A banned link is not probed while nothing waits for it.
 func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) {
 	earliest := func(t time.Time) {
 		if next.IsZero() || t.Before(next) {
@@ -287,8 +287,8 @@ func (e *entry) gap(least, most time.Duration) time.Duration {
 	return min(most, max(least, e.probed.Sub(e.failed)/rarity))
 }
 
-// probeAt returns when to probe a banned or suspected link. due is false if the result of a probe under way, or the end of a
-// suspicion, must come first.
+// probeAt returns when to probe a banned or suspected link. due is false if the result of a probe under way, or the end
+// of a suspicion, must come first.
 func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration) (at time.Time, due bool) {
 	if quick {
 		if e.probed.Before(e.failed) {

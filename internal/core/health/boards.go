@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Boards separates one origin's verdicts about the links from those that count for everybody. An origin that starves its
-// connections over a link, or accepts none there, makes the link look dead to its own transfers. So each origin has a Board whose
-// verdicts count for its own transfers only. One more Board holds the confirmed verdicts; they are passed on to every origin's
-// Board, and so is their end. The zero value has no links and no origins.
+// Boards separates one origin's verdicts about the links from those that count for everybody. An origin that starves
+// its connections over a link, or accepts none there, makes the link look dead to its own transfers. So each origin has
+// a Board whose verdicts count for its own transfers only. One more Board holds the confirmed verdicts; they are passed
+// on to every origin's Board, and so is their end. The zero value has no links and no origins.
 //
-// Call Silent, Failed, Speed and Tick of an origin's Board for events that concern only that origin, and the methods of Boards
-// for events that may concern everybody.
+// Call Silent, Failed, Speed and Tick of an origin's Board for events that concern only that origin, and the methods of
+// Boards for events that may concern everybody.
 type Boards struct {
 	all  Board
 	each []*Board
@@ -52,7 +52,8 @@ func (b *Boards) Present(now time.Time, link int8, here bool) {
 	}
 }
 
-// Failed reports that a link fails for everybody: a socket could not be bound to it, or an origin's verdict was confirmed.
+// Failed reports that a link fails for everybody: a socket could not be bound to it, or an origin's verdict was
+// confirmed.
 func (b *Boards) Failed(now time.Time, link int8, c Cause) {
 	b.all.Failed(now, link, c)
 	for _, own := range b.each {
@@ -66,8 +67,8 @@ func (b *Boards) Alive(now time.Time, own *Board, link int8) {
 	b.unban(now, link, func() { b.all.Alive(now, link) })
 }
 
-// Probed reports the result of a probe that the Board of an origin asked for. If the origin was reached, the link works for
-// everybody; if the link was away until now, the other origins find out at once.
+// Probed reports the result of a probe that the Board of an origin asked for. If the origin was reached, the link works
+// for everybody; if the link was away until now, the other origins find out at once.
 func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
 	before, _ := own.State(p.Link)
 	own.Probed(now, p, a)
@@ -82,8 +83,8 @@ func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
 	}
 }
 
-// Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried. probe
-// reports whether anything waits for a link.
+// Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried.
+// probe reports whether anything waits for a link.
 func (b *Boards) Tick(now time.Time, probe func(link int8) bool) (probes []Probe, next time.Time) {
 	return b.all.Tick(now, func(link int8) (least, most time.Duration) {
 		if probe(link) {
@@ -98,7 +99,8 @@ func (b *Boards) Tried(now time.Time, p Probe, a Answer) {
 	b.unban(now, p.Link, func() { b.all.Probed(now, p, a) })
 }
 
-// unban calls do, which may change the verdicts for everybody. If that brings the link up, all origins may try it again.
+// unban calls do, which may change the verdicts for everybody. If that brings the link up, all origins may try it
+// again.
 func (b *Boards) unban(now time.Time, link int8, do func()) {
 	was, _ := b.all.State(link)
 	do()

@@ -13,15 +13,15 @@ const (
 	startUp  = 2 * time.Second
 	settling = 500 * time.Millisecond
 
-	// standstill is the share of a window for which links may be idle. If they are idle for longer, the client or the reorder
-	// window bounds the total.
+	// standstill is the share of a window for which links may be idle. If they are idle for longer, the client or the
+	// reorder window bounds the total.
 	standstill = 0.1
 
 	mostSteps = 8    // that are remembered
 	noise     = 0.04 // smaller changes, as a share of the total, mean nothing
 
-	// The measurement is precise enough after leastSteps steps. At least leastLarge of them must be larger than noise, since a
-	// single one may be a coincidence, and those together must move leastMoved of the total.
+	// The measurement is precise enough after leastSteps steps. At least leastLarge of them must be larger than noise,
+	// since a single one may be a coincidence, and those together must move leastMoved of the total.
 	leastSteps = 6
 	leastLarge = 2
 	leastMoved = 0.25
@@ -39,12 +39,12 @@ type Traffic struct {
 	Metered bool
 }
 
-// Contention finds links that share one bottleneck, such as two radios on one channel: the others lose what one of them gains, when
-// it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of its own goodput, and can be
-// left out. A link that is merely slow raises the total by all of its goodput.
+// Contention finds links that share one bottleneck, such as two radios on one channel: the others lose what one of them
+// gains, when it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of its own
+// goodput, and can be left out. A link that is merely slow raises the total by all of its goodput.
 //
-// A verdict is checked: if the total falls without the link, it is used again. Contention is for a transfer that runs alone.
-// The zero value is ready to use.
+// A verdict is checked: if the total falls without the link, it is used again. Contention is for a transfer that runs
+// alone. The zero value is ready to use.
 type Contention struct {
 	from   time.Time     // time before which nothing is measured
 	since  time.Time     // start of the window
@@ -73,8 +73,8 @@ type Verdict struct {
 	Out  bool
 }
 
-// Observe records the transfer's current figures for its links, and the total time for which one of them was idle although usable.
-// It is called a few times a second.
+// Observe records the transfer's current figures for its links, and the total time for which one of them was idle
+// although usable. It is called a few times a second.
 func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration) (v Verdict, ok bool) {
 	if c.from.IsZero() {
 		c.from = now.Add(startUp)
@@ -115,8 +115,8 @@ func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration
 	return Verdict{}, false
 }
 
-// Stop resets c. If a link is left out, Stop returns the verdict to use it again, since nothing checks any longer whether it is
-// needed.
+// Stop resets c. If a link is left out, Stop returns the verdict to use it again, since nothing checks any longer
+// whether it is needed.
 func (c *Contention) Stop() (v Verdict, ok bool) {
 	v, ok = Verdict{Link: c.left.link}, c.left.is
 	*c = Contention{}
@@ -156,7 +156,8 @@ func (c *Contention) step(before []float64) {
 	}
 }
 
-// judge returns the link to leave out: one that costs money first, then the one that joined last, then the one that brings least.
+// judge returns the link to leave out: one that costs money first, then the one that joined last, then the one that
+// brings least.
 func (c *Contention) judge(now time.Time, links []Traffic) (v Verdict, ok bool) {
 	for i, l := range links {
 		j := int8(i)
@@ -185,8 +186,8 @@ func (c *Contention) rather(i, j int8, links []Traffic) bool {
 	return c.rates[i] < c.rates[j]
 }
 
-// useless reports whether the others lose what a link gains. It fits a line to the steps of the others' rate against those of the
-// link's own.
+// useless reports whether the others lose what a link gains. It fits a line to the steps of the others' rate against
+// those of the link's own.
 func (c *Contention) useless(link int8) bool {
 	var own, others, both float64 // sums of squares and products
 	large, moved := 0, 0.
@@ -207,7 +208,8 @@ func (c *Contention) useless(link int8) bool {
 	return math.Abs(1-lost)+sure*spread < worth
 }
 
-// spare reports whether the transfer can do without a link: another one works, and no metered link must replace an unmetered one.
+// spare reports whether the transfer can do without a link: another one works, and no metered link must replace an
+// unmetered one.
 func (c *Contention) spare(link int8, links []Traffic) bool {
 	for i, l := range links {
 		if int8(i) != link && l.Usable && c.rates[i] > 0 && (!l.Metered || links[link].Metered) {

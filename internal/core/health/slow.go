@@ -23,8 +23,8 @@ const (
 
 // The guards of SlowGuarded.
 const (
-	// hindrance is the net waiting time that a link may cause before it is banned, see speed.debt. It is not zero because transfers
-	// start with ranges of a guessed length. A link that returns from a ban has used it up.
+	// hindrance is the net waiting time that a link may cause before it is banned, see speed.debt. It is not zero because
+	// transfers start with ranges of a guessed length. A link that returns from a ban has used it up.
 	hindrance = 200 * time.Millisecond
 
 	// credit bounds the waiting that earlier bytes make up for: the rates of radios dip.
@@ -37,7 +37,8 @@ const rateFresh = time.Second
 // Speed is a transfer's report about the rate of a link.
 type Speed struct {
 	Rate float64 // goodput in bytes per second
-	Gain float64 // bytes that it brought since the last report, less those that others could have brought while it held them up
+	// bytes that it brought since the last report, less those that others could have brought while it held them up
+	Gain float64
 }
 
 // speed is the slow-link check's record of one link.
@@ -47,7 +48,8 @@ type speed struct {
 	debt float64   // seconds that other links waited for it, minus the time that they would have needed for its bytes
 }
 
-// Speed reports the rate of a link in use, as often as the transfers like. A link that the check finds too slow is banned.
+// Speed reports the rate of a link in use, as often as the transfers like. A link that the check finds too slow is
+// banned.
 func (b *Board) Speed(now time.Time, link int8, is Speed, check SlowCheck) {
 	e := &b.links[link]
 	s := &e.speed
@@ -64,8 +66,9 @@ func (b *Board) Speed(now time.Time, link int8, is Speed, check SlowCheck) {
 	}
 }
 
-// tooSlow reports whether a link's rate is under the static or the dynamic limit, and returns the sum of the others' rates. If all
-// links are under the static limit, they are left to finish, as the thesis says; so the last link is never too slow.
+// tooSlow reports whether a link's rate is under the static or the dynamic limit, and returns the sum of the others'
+// rates. If all links are under the static limit, they are left to finish, as the thesis says; so the last link is
+// never too slow.
 func (b *Board) tooSlow(now time.Time, link int8) (slow bool, others float64) {
 	rate := b.links[link].speed.rate
 	n, fastest := 1., rate

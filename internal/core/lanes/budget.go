@@ -1,8 +1,8 @@
 package lanes
 
 // Budget bounds the memory of several sessions together, in bytes: what the other ends may send (windows), and what was
-// accepted for sending and is not acknowledged. Each stream has leastWindow and leastQueue in any case, and no stream is opened
-// when less than leastWindow is left.
+// accepted for sending and is not acknowledged. Each stream has leastWindow and leastQueue in any case, and no stream
+// is opened when less than leastWindow is left.
 type Budget interface {
 	Take(n int64) // counts n more bytes, or fewer if n is negative
 	Left() int64  // bytes that may still be taken; negative if the budget is exceeded
@@ -16,8 +16,8 @@ func (m *Mux) take(n int64) {
 	}
 }
 
-// left returns how many bytes may be taken besides those that other streams may hold in any case; negative if the budget is
-// exceeded.
+// left returns how many bytes may be taken besides those that other streams may hold in any case; negative if the
+// budget is exceeded.
 func (m *Mux) left() int64 {
 	others := max(m.cfg.Budget/sureShare-leastWindow*int64(len(m.streams)), 0)
 	left := m.cfg.Budget - m.used - others
@@ -70,8 +70,8 @@ func (m *Mux) unblock() {
 	m.blocked = rest
 }
 
-// Close gives back what the session has taken from the shared budget. Afterwards the Mux must not be used for anything that
-// takes more.
+// Close gives back what the session has taken from the shared budget. Afterwards the Mux must not be used for anything
+// that takes more.
 func (m *Mux) Close() {
 	m.take(-m.used)
 	m.cfg.Shared = nil

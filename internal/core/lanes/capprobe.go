@@ -3,30 +3,33 @@ package lanes
 import "time"
 
 const (
-	// A queue may belong to other traffic if the round trip is longer than the lane's in-flight cap explains: a multiple of the
-	// lowest round trip, plus queueSlack.
+	// A queue may belong to other traffic if the round trip is longer than the lane's in-flight cap explains: a multiple
+	// of the lowest round trip, plus queueSlack.
 	queueSlack = 20 * time.Millisecond
-	// A rate is measured for this time and this many round trips. BBR probes for more than its rate once every eight round trips.
+	// A rate is measured for this time and this many round trips. BBR probes for more than its rate once every eight round
+	// trips.
 	measureTime  = 150 * time.Millisecond
 	measureTrips = 2
 	modelTrips   = 8
-	// BBR keeps its own queue so short that the round trip shows whether there is another: it then exceeds what the cap explains
-	// by an eighth plus modelSlack, modelWaits times in succession.
+	// BBR keeps its own queue so short that the round trip shows whether there is another: it then exceeds what the cap
+	// explains by an eighth plus modelSlack, modelWaits times in succession.
 	modelSlack = 5 * time.Millisecond
 	modelWaits = 2
-	// The cap is multiplied by nudgedGain to find out whether the queue is short only because the lane gives way, by liftedGain if
-	// the queue is long, and by confirmedGain if it belongs to other traffic: the congestion window then bounds the lane.
+	// The cap is multiplied by nudgedGain to find out whether the queue is short only because the lane gives way, by
+	// liftedGain if the queue is long, and by confirmedGain if it belongs to other traffic: the congestion window then
+	// bounds the lane.
 	nudgedGain, liftedGain, confirmedGain = 1.35, 3, 8
-	// In a queue of other traffic, more data in flight brings more: worthwhile times as much. In a queue of its own, a lane only
-	// waits longer, which shows for certain with bolder times as much in flight.
+	// In a queue of other traffic, more data in flight brings more: worthwhile times as much. In a queue of its own, a
+	// lane only waits longer, which shows for certain with bolder times as much in flight.
 	worthwhile, bolder = 1.15, 2
 	// The pause between two trials starts at firstPause and doubles each time, up to lastPause.
 	firstPause = 2 * time.Second
 	lastPause  = 16 * time.Second
 )
 
-// capProbe finds out whether the queue that a lane waits in is its own. Beside other traffic's download, or on a route that has
-// become longer than the lowest round trip, the in-flight cap would starve the lane. The zero value does not lift the cap.
+// capProbe finds out whether the queue that a lane waits in is its own. Beside other traffic's download, or on a route
+// that has become longer than the lowest round trip, the in-flight cap would starve the lane. The zero value does not
+// lift the cap.
 type capProbe struct {
 	phase   capPhase
 	fresh   bool // the phase has changed: the current measurement belongs to the previous phase
@@ -64,14 +67,15 @@ func (c *capProbe) gain() float64 {
 	return 1
 }
 
-// Shares reports whether a lane seems to wait in a queue of other traffic. It should then be paced: bursts are lost in such a
-// queue.
+// Shares reports whether a lane seems to wait in a queue of other traffic. It should then be paced: bursts are lost in
+// such a queue.
 func (m *Mux) Shares(id uint32) bool {
 	l := m.lane(id)
 	return l != nil && l.probe.phase >= lifted
 }
 
-// observe records the kernel's figures for the lane. own is the round trip if the lane fills the cap and there is no other traffic.
+// observe records the kernel's figures for the lane. own is the round trip if the lane fills the cap and there is no
+// other traffic.
 func (c *capProbe) observe(now time.Time, p Path, own time.Duration) {
 	c.most = max(c.most, p.InFlight)
 	if c.began.IsZero() {

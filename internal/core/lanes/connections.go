@@ -21,15 +21,16 @@ const (
 	restingBytes = 8 << 10
 	// leastShare is the share of all bytes below which a link gets one lane: such a link hardly matters.
 	leastShare = 0.05
-	// pause is the time between two samples that shows that nothing was under way: goodput measured across it shows nothing.
+	// pause is the time between two samples that shows that nothing was under way: goodput measured across it shows
+	// nothing.
 	pause = 10 * parallel.SampleEvery
-	// warmUp is how long after a rest nothing is tried: the congestion windows still grow, and would explain what a further lane
-	// seems to bring. The losses are those of the first overshoot.
+	// warmUp is how long after a rest nothing is tried: the congestion windows still grow, and would explain what a
+	// further lane seems to bring. The losses are those of the first overshoot.
 	warmUp = 800 * time.Millisecond
 )
 
-// Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it
-// has found out about a link stays valid until the link is forgotten.
+// Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions.
+// What it has found out about a link stays valid until the link is forgotten.
 type Connections struct {
 	most  int
 	links map[string]*bundle
@@ -97,6 +98,7 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	}
 	for _, r := range all {
 		before, ok := last[r.Lane]
-		b.control.Sample(now, r.RTT, r.Least, ok && r.Holes > before.Holes, b.got, rate, b.rate.Peak(), rate >= leastShare*others)
+		b.control.Sample(now, r.RTT, r.Least, ok && r.Holes > before.Holes, b.got, rate, b.rate.Peak(),
+			rate >= leastShare*others)
 	}
 }

@@ -7,8 +7,8 @@ const (
 	copyShare = 1.0 / 200
 	// copyFree is how many bytes of each stream may be sent twice in any case if a lane is late.
 	copyFree = 64 << 10
-	// lateAfter is the time without progress after which the first bytes that a lane owes are also sent over others: before the
-	// lane is suspect. Everything behind those bytes waits for them.
+	// lateAfter is the time without progress after which the first bytes that a lane owes are also sent over others:
+	// before the lane is suspect. Everything behind those bytes waits for them.
 	lateAfter = 150 * time.Millisecond
 	// copyGain is by how much sooner a copy must at least arrive.
 	copyGain = 20 * time.Millisecond
@@ -38,8 +38,8 @@ func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// tail adds a copy of the last frame that another lane owes, if the copy arrives sooner over this one, which has nothing else
-// to do.
+// tail adds a copy of the last frame that another lane owes, if the copy arrives sooner over this one, which has
+// nothing else to do.
 func (m *Mux) tail(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	var last *item
 	var most time.Duration
@@ -69,7 +69,8 @@ func (m *Mux) tail(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	return m.copy(l, last, b)
 }
 
-// copyable reports whether a frame may be sent a second time: free bytes of its stream may, and a share of the bytes sent.
+// copyable reports whether a frame may be sent a second time: free bytes of its stream may, and a share of the bytes
+// sent.
 func (m *Mux) copyable(it *item, free int) bool {
 	s := it.stream
 	return !it.acked && !it.copied && !it.again && it.frame.Kind == Data && !s.reset &&

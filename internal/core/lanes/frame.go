@@ -23,7 +23,8 @@ const (
 	lastKind = Ping
 )
 
-// numbered reports whether a frame counts for acknowledgments. An acknowledgment does not: it would be acknowledged forever.
+// numbered reports whether a frame counts for acknowledgments. An acknowledgment does not: it would be acknowledged
+// forever.
 func (k Kind) numbered() bool { return k != Ack && k != Suspect }
 
 const (
@@ -54,8 +55,8 @@ func (f Frame) Append(b []byte) []byte {
 	return append(b, f.Data...)
 }
 
-// Decode decodes the first frame of b. n is its length in bytes, 0 if b contains only part of it. Data aliases b. The error is
-// [ErrProtocol].
+// Decode decodes the first frame of b. n is its length in bytes, 0 if b contains only part of it. Data aliases b. The
+// error is [ErrProtocol].
 func Decode(b []byte) (f Frame, n int, err error) {
 	if len(b) < headerSize {
 		return Frame{}, 0, nil

@@ -17,8 +17,9 @@ type Path struct {
 	AppLimited   bool          // DeliveryRate was limited by a lack of data to send
 	Hole         bool          // the other end misses a packet, and holds those after it
 	Progress     uint64        // bytes delivered, acknowledged selectively or not
-	Threshold    int64         // congestion window that was returned to after a loss (ssthresh); 0 = unknown, or nothing was lost
-	Model        bool          // the congestion control follows a model of the link, as BBR does, and fills no queue
+	// congestion window that was returned to after a loss (ssthresh); 0 = unknown, or nothing was lost
+	Threshold int64
+	Model     bool // the congestion control follows a model of the link, as BBR does, and fills no queue
 }
 
 const (
@@ -29,13 +30,14 @@ const (
 	// paceTime is the least time over which a lane's pace is measured.
 	paceTime = 50 * time.Millisecond
 	// How much a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes of
-	// slackTime, from leastSlack to capSlack, but at least those of fastSlack. More would be a queue that small messages wait in.
-	// With less, a lane over a fast network with short round trips waits for the next acknowledgment after each frame.
+	// slackTime, from leastSlack to capSlack, but at least those of fastSlack. More would be a queue that small messages
+	// wait in. With less, a lane over a fast network with short round trips waits for the next acknowledgment after each
+	// frame.
 	slackTime            = 10 * time.Millisecond
 	leastSlack, capSlack = 12 << 10, 30 << 10
 	fastSlack            = 2 * time.Millisecond
-	// A lane is starting, and may have startCap times its BDP in flight, until its rate has failed to grow by growth for this many
-	// round trips: the delivery rate lags behind a window that doubles.
+	// A lane is starting, and may have startCap times its BDP in flight, until its rate has failed to grow by growth for
+	// this many round trips: the delivery rate lags behind a window that doubles.
 	startCap, steadyCap = 4, 1.5
 	growth              = 1.25
 	settledRounds       = 3
@@ -93,7 +95,8 @@ func (l *lane) observe(now time.Time, p Path) {
 	}
 	if p.InFlight > 0 {
 		l.used = now
-	} else if l.rested = l.busy && now.Sub(l.used) >= restTime; now.Sub(l.used) >= rateAge { // the link may have changed: start again
+		// the link may have changed: start again
+	} else if l.rested = l.busy && now.Sub(l.used) >= restTime; now.Sub(l.used) >= rateAge {
 		l.rates, l.grown, l.rounds, l.probe = [2]float64{}, 0, 0, capProbe{}
 	}
 	full := l.full()
@@ -116,8 +119,9 @@ func (l *lane) observe(now time.Time, p Path) {
 // fastest returns the largest delivery rate of late, in bytes per second, 0 if unknown.
 func (l *lane) fastest() float64 { return max(l.rates[0], l.rates[1]) }
 
-// full reports whether more is in flight than the link holds at its known rate. The cap keeps the data in flight below the
-// congestion window, so the kernel calls each rate limited by the application; on a full link, the rate is the link's anyway.
+// full reports whether more is in flight than the link holds at its known rate. The cap keeps the data in flight below
+// the congestion window, so the kernel calls each rate limited by the application; on a full link, the rate is the
+// link's anyway.
 func (l *lane) full() bool {
 	most := l.fastest()
 	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.path.MinRTT.Seconds()
@@ -131,8 +135,8 @@ func (l *lane) begin() {
 	l.busy = true
 }
 
-// Restart reports, once, that a lane carries bulk data after it was idle. What its congestion control knows about the link may
-// be out of date.
+// Restart reports, once, that a lane carries bulk data after it was idle. What its congestion control knows about the
+// link may be out of date.
 func (m *Mux) Restart(id uint32) bool {
 	l := m.lane(id)
 	if l == nil || !l.restart {
@@ -157,8 +161,8 @@ func (l *lane) settle(now time.Time) {
 	}
 }
 
-// rate returns how fast the lane can send, in bytes per second, 0 if unknown. While little is in flight, delivery rates do not
-// show what the lane could do.
+// rate returns how fast the lane can send, in bytes per second, 0 if unknown. While little is in flight, delivery rates
+// do not show what the lane could do.
 func (l *lane) rate() float64 {
 	if l.path.RTT <= 0 {
 		return 0
@@ -179,8 +183,8 @@ type pace struct {
 	progress uint64
 }
 
-// drains returns the rate at which the queue in front of the link drained recently, infinite without a queue. The kernel's
-// delivery rates are too high where acknowledgments arrive in bursts.
+// drains returns the rate at which the queue in front of the link drained recently, infinite without a queue. The
+// kernel's delivery rates are too high where acknowledgments arrive in bursts.
 func (l *lane) drains(now time.Time) float64 {
 	p := l.paces[0]
 	if !p.at.After(l.emptied) {
@@ -189,8 +193,8 @@ func (l *lane) drains(now time.Time) float64 {
 	return float64(l.path.Progress-p.progress) / now.Sub(p.at).Seconds()
 }
 
-// drained returns how long a lane will take to deliver everything it has sent except the last n bytes. Data behind a missing
-// packet is not delivered before that packet is sent again.
+// drained returns how long a lane will take to deliver everything it has sent except the last n bytes. Data behind a
+// missing packet is not delivered before that packet is sent again.
 func (l *lane) drained(now time.Time, n int) time.Duration {
 	r := min(l.rate(), l.drains(now))
 	left := float64(l.path.InFlight+l.path.Unsent-n) - r*l.path.MinRTT.Seconds()
@@ -201,8 +205,8 @@ func (l *lane) drained(now time.Time, n int) time.Duration {
 	return after
 }
 
-// arrival returns how long n more bytes will take to arrive, estimated from the data in flight. The smoothed round trip would
-// lag behind the queue.
+// arrival returns how long n more bytes will take to arrive, estimated from the data in flight. The smoothed round trip
+// would lag behind the queue.
 func (l *lane) arrival(n int) time.Duration {
 	r := l.rate()
 	if r <= 0 {

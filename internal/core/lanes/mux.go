@@ -9,8 +9,9 @@ import (
 
 // Config configures a Mux.
 type Config struct {
-	Client     bool   // this end opens streams
-	Budget     int64  // bytes of all streams that may wait here, see Budget; each stream has leastWindow and leastQueue in any case
+	Client bool // this end opens streams
+	// bytes of all streams that may wait here, see Budget; each stream has leastWindow and leastQueue in any case
+	Budget     int64
 	Shared     Budget // budget of several sessions together; nil = none
 	MaxStreams int    // most streams open at once
 	Scheduler  Scheduler
@@ -73,8 +74,8 @@ type Mux struct {
 	turns   []*lane // see inTurn
 }
 
-// maxEarly bounds how far the numbers of streams may run ahead. maxResets bounds how many streams a client may open without
-// acknowledging their end. Each of them costs memory.
+// maxEarly bounds how far the numbers of streams may run ahead. maxResets bounds how many streams a client may open
+// without acknowledging their end. Each of them costs memory.
 const (
 	maxEarly  = 1 << 12
 	maxResets = 1 << 12
@@ -92,7 +93,8 @@ type item struct {
 	since  time.Time
 }
 
-// urgency returns a lower value for a frame that is sent sooner: one without stream data, or of a stream that sends little.
+// urgency returns a lower value for a frame that is sent sooner: one without stream data, or of a stream that sends
+// little.
 func (it *item) urgency() int {
 	if it.stream == nil || it.stream.waiting <= burst {
 		return 0
@@ -162,8 +164,8 @@ func (m *Mux) Connect(now time.Time, id uint32) {
 	}
 }
 
-// Write queues b, which then belongs to the Mux, and reports whether there is room for more; if not, a Writable event follows
-// once there is. Data written to a stream that has ended is lost.
+// Write queues b, which then belongs to the Mux, and reports whether there is room for more; if not, a Writable event
+// follows once there is. Data written to a stream that has ended is lost.
 func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
 	s := m.streams[id]
 	if s == nil || s.fin || len(b) == 0 {
@@ -229,7 +231,8 @@ func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 	return n, m.taken(now, s)
 }
 
-// Take returns the next bytes that arrived on a stream; they then belong to the caller. ended means that nothing more will arrive.
+// Take returns the next bytes that arrived on a stream; they then belong to the caller. ended means that nothing more
+// will arrive.
 func (m *Mux) Take(now time.Time, id uint32) (b []byte, ended bool) {
 	s := m.streams[id]
 	if s == nil {
@@ -337,8 +340,8 @@ func (m *Mux) Observe(now time.Time, id uint32, p Path) {
 	}
 }
 
-// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; if not, it need not
-// be called until something is.
+// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; if not, it
+// need not be called until something is.
 func (m *Mux) Tick(now time.Time) (busy bool) {
 	m.unblock()
 	busy = len(m.again)+len(m.control)+len(m.active) > 0

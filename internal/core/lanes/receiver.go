@@ -5,8 +5,8 @@ import "time"
 // maxPieces bounds how many pieces of a stream may wait for earlier bytes.
 const maxPieces = 1 << 14
 
-// Receive processes a frame that arrived over a lane; its Data then belongs to the Mux. After an error, which is [ErrProtocol],
-// the session must end.
+// Receive processes a frame that arrived over a lane; its Data then belongs to the Mux. After an error, which is
+// [ErrProtocol], the session must end.
 func (m *Mux) Receive(now time.Time, id uint32, f Frame) error {
 	l := m.lane(id)
 	if l == nil {

@@ -1,12 +1,13 @@
 package lanes
 
-// Scheduler is how a Mux chooses the lane for the next bytes. The zero value is the default; the others are from the literature,
-// for comparison. They know neither the in-flight cap nor classes: a lane takes as much as its congestion window has room for.
+// Scheduler is how a Mux chooses the lane for the next bytes. The zero value is the default; the others are from the
+// literature, for comparison. They know neither the in-flight cap nor classes: a lane takes as much as its congestion
+// window has room for.
 type Scheduler uint8
 
 const (
-	// EarliestArrival gives bytes to the lane over which they arrive first, and none to a lane that would finish after the others
-	// have sent everything (Earliest Completion First, Lim et al. 2017).
+	// EarliestArrival gives bytes to the lane over which they arrive first, and none to a lane that would finish after the
+	// others have sent everything (Earliest Completion First, Lim et al. 2017).
 	EarliestArrival Scheduler = iota
 	// MinRTT gives bytes to the lane with the shortest smoothed round trip that has room (the default of MPTCP).
 	MinRTT

@@ -16,8 +16,8 @@ const (
 	longWait = 20 * time.Millisecond
 )
 
-// Next appends the bytes to write to a lane now. If it appends nothing, the caller must ask again after wait, unless that is
-// negative, and whenever the Mux was given something. Observe must have been called immediately before.
+// Next appends the bytes to write to a lane now. If it appends nothing, the caller must ask again after wait, unless
+// that is negative, and whenever the Mux was given something. Observe must have been called immediately before.
 func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Duration) {
 	l := m.lane(id)
 	if l == nil {
@@ -133,8 +133,8 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// queued returns how many bytes the streams have to send, and a stream that is interactive, nil if none is. If too much is
-// unacknowledged, nothing more is sent until the other end acknowledges some.
+// queued returns how many bytes the streams have to send, and a stream that is interactive, nil if none is. If too much
+// is unacknowledged, nothing more is sent until the other end acknowledges some.
 func (m *Mux) queued(now time.Time) (small *stream, total int) {
 	if m.flying >= m.cfg.Budget {
 		return nil, 0

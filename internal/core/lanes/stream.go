@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// firstWindow is how many bytes of a stream may arrive before more is granted, less if firstShare of the remaining budget is
-	// less: idle streams keep theirs. MaxWindow is the largest window.
+	// firstWindow is how many bytes of a stream may arrive before more is granted, less if firstShare of the remaining
+	// budget is less: idle streams keep theirs. MaxWindow is the largest window.
 	firstWindow = 768 << 10
 	firstShare  = 32
 	MaxWindow   = 8 << 20
 	// MaxQueue is how many bytes of a stream are accepted before they are sent.
 	MaxQueue = 2 << 20
-	// leastWindow bytes of each stream may arrive, and leastQueue bytes are accepted, even if the budget is used up. sureShare of
-	// the budget is for that alone.
+	// leastWindow bytes of each stream may arrive, and leastQueue bytes are accepted, even if the budget is used up.
+	// sureShare of the budget is for that alone.
 	leastWindow, leastQueue = 16 << 10, 16 << 10
 	sureShare               = 4
 
@@ -102,7 +102,8 @@ func (s *stream) take(n int) []byte {
 	return head[:n:n]
 }
 
-// arrived takes in data at an offset and discards copies of data that arrived before. It reports whether more can be read.
+// arrived takes in data at an offset and discards copies of data that arrived before. It reports whether more can be
+// read.
 func (s *stream) arrived(at uint64, data []byte) bool {
 	if at < s.have {
 		if at+uint64(len(data)) <= s.have {
@@ -128,8 +129,8 @@ func (s *stream) arrived(at uint64, data []byte) bool {
 	return true
 }
 
-// hold keeps data that arrived too early. Frames keep their bounds when they are sent again, so one that begins where another
-// does is a copy of it.
+// hold keeps data that arrived too early. Frames keep their bounds when they are sent again, so one that begins where
+// another does is a copy of it.
 func (s *stream) hold(p piece) {
 	i, found := slices.BinarySearchFunc(s.held, p.at, func(h piece, at uint64) int {
 		switch {

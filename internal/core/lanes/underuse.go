@@ -1,8 +1,9 @@
 package lanes
 
-// underuse finds out whether congestion control lets a lane use its link. Loss-based control, such as CUBIC (RFC 9438), shrinks the
-// window at each loss and then grows it slowly. Where losses come from a full queue, the smaller window still fills the link. But
-// radio links lose packets without congestion, and their rate rises and falls: there, the window soon holds less than the link.
+// underuse finds out whether congestion control lets a lane use its link. Loss-based control, such as CUBIC (RFC 9438),
+// shrinks the window at each loss and then grows it slowly. Where losses come from a full queue, the smaller window
+// still fills the link. But radio links lose packets without congestion, and their rate rises and falls: there, the
+// window soon holds less than the link.
 type underuse struct {
 	found, untold bool
 }

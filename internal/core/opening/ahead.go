@@ -10,25 +10,28 @@ import (
 )
 
 const (
-	// aheadSize is the length in bytes of a range requested before the first response. It is small in case the range is not needed.
+	// aheadSize is the length in bytes of a range requested before the first response. It is small in case the range is
+	// not needed.
 	aheadSize = 64 << 10
 
-	// aheadSizeKnown is that length if the size of the object is known, and mostAhead is the maximum number of links then used.
+	// aheadSizeKnown is that length if the size of the object is known, and mostAhead is the maximum number of links then
+	// used.
 	aheadSizeKnown = 128 << 10
 	mostAhead      = 8
 )
 
 // archives lists the extensions of files that are usually worth several links: packages, disk images, models, films.
 var archives = []string{
-	".7z", ".aab", ".apk", ".appimage", ".bin", ".bz2", ".cab", ".crate", ".deb", ".dmg", ".exe", ".flac", ".flatpak", ".gguf", ".gz",
+	".7z", ".aab", ".apk", ".appimage", ".bin", ".bz2", ".cab", ".crate", ".deb", ".dmg", ".exe", ".flac", ".flatpak",
+	".gguf", ".gz",
 	".img", ".iso", ".jar", ".mkv", ".mov", ".mp4", ".msi", ".onnx", ".parquet", ".pkg", ".pt", ".qcow2", ".rar", ".rpm",
 	".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm", ".whl", ".xz", ".zip", ".zst",
 }
 
-// ahead returns the range to request on other links before the first response arrives, and the bytes of it for each link (Nikravesh
-// 2018 section 6.3.3, known file size). The range is for several links if the size of the object is known, otherwise for one. Only
-// the first bytes of a probably large object are worth the risk, and only for a plain request: with a condition, the response may
-// have no content.
+// ahead returns the range to request on other links before the first response arrives, and the bytes of it for each
+// link (Nikravesh 2018 section 6.3.3, known file size). The range is for several links if the size of the object is
+// known, otherwise for one. Only the first bytes of a probably large object are worth the risk, and only for a plain
+// request: with a condition, the response may have no content.
 func (o *Opening) ahead() (r segment.Range, each int64) {
 	file, _, query := strings.Cut(o.path, "?")
 	hint := o.memory.Size

@@ -2,7 +2,8 @@ package opening
 
 import "strings"
 
-// Background reports whether a request's Priority field says that nobody waits for the response: "u=7" (RFC 9218 section 4.1).
+// Background reports whether a request's Priority field says that nobody waits for the response: "u=7" (RFC 9218
+// section 4.1).
 func Background(h map[string][]string) bool {
 	least := false
 	for member := range strings.SplitSeq(strings.Join(h["Priority"], ","), ",") {

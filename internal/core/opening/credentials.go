@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ineligibleAuth returns why the client's credentials may not be sent more than once, on several connections; None if they may
-// (R83).
+// ineligibleAuth returns why the client's credentials may not be sent more than once, on several connections; None if
+// they may (R83).
 func ineligibleAuth(h map[string][]string) Reason {
 	if len(h["Dpop"]) > 0 { // a proof is for one request and may be refused the second time (RFC 9449 section 11.1)
 		return AuthOnce
@@ -22,8 +22,8 @@ func ineligibleAuth(h map[string][]string) Reason {
 	}
 }
 
-// AuthenticatesConnection reports whether the credentials in h may apply not only to their request but also to all later ones on
-// the same connection, as with NTLM and Negotiate (RFC 4559 section 6) and possibly with unknown schemes.
+// AuthenticatesConnection reports whether the credentials in h may apply not only to their request but also to all
+// later ones on the same connection, as with NTLM and Negotiate (RFC 4559 section 6) and possibly with unknown schemes.
 func AuthenticatesConnection(h map[string][]string) bool {
 	return slices.ContainsFunc(h["Authorization"], func(line string) bool {
 		reason := credentials(line)
@@ -31,10 +31,12 @@ func AuthenticatesConnection(h map[string][]string) bool {
 	})
 }
 
-// harmless are the fields without credentials. All others may, such as Authorization, Cookie and those that sites invent: they
-// are meant for the origin that the user named (RFC 9110 section 15.4), and not for the networks on the way.
+// harmless are the fields without credentials. All others may, such as Authorization, Cookie and those that sites
+// invent: they are meant for the origin that the user named (RFC 9110 section 15.4), and not for the networks on the
+// way.
 var harmless = [...]string{
-	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Modified-Since", "If-None-Match", "If-Range", "Pragma",
+	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "If-Modified-Since", "If-None-Match", "If-Range",
+	"Pragma",
 	"Priority", "Range", "User-Agent",
 }
 
@@ -76,13 +78,14 @@ func authScheme(line string) string {
 	return strings.ToLower(scheme)
 }
 
-// headerSignature reports whether scheme is AWS signature version 4 or Google's variant, which list the fields that they cover.
+// headerSignature reports whether scheme is AWS signature version 4 or Google's variant, which list the fields that
+// they cover.
 func headerSignature(scheme string) bool {
 	return strings.HasPrefix(scheme, "aws4-") || strings.HasPrefix(scheme, "goog4-")
 }
 
-// signed reports whether a signature covers a field that differs between the requests of a transfer: in the Authorization field, in
-// the query of a signed URL, or in an HTTP message signature (RFC 9421), which is not parsed.
+// signed reports whether a signature covers a field that differs between the requests of a transfer: in the
+// Authorization field, in the query of a signed URL, or in an HTTP message signature (RFC 9421), which is not parsed.
 func signed(r Request) bool {
 	if len(r.Fields["Signature"]) > 0 || len(r.Fields["Signature-Input"]) > 0 {
 		return true
@@ -108,8 +111,8 @@ func signed(r Request) bool {
 	return false
 }
 
-// coversVarying reports whether the semicolon-separated list of field names, in lower case, contains one of varying. A client that
-// accepts only identity, as AWS's SDKs do, sends the same Accept-Encoding as all parts of a transfer.
+// coversVarying reports whether the semicolon-separated list of field names, in lower case, contains one of varying. A
+// client that accepts only identity, as AWS's SDKs do, sends the same Accept-Encoding as all parts of a transfer.
 func coversVarying(list string, fields map[string][]string) bool {
 	for name := range strings.SplitSeq(list, ";") {
 		name = strings.TrimSpace(name)

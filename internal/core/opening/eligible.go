@@ -47,13 +47,14 @@ func Ineligible(r Request) Reason {
 	return None
 }
 
-// varying lists the fields, in lower case, in which the requests of one transfer may differ from the client's own (R78, R84, R94).
+// varying lists the fields, in lower case, in which the requests of one transfer may differ from the client's own (R78,
+// R84, R94).
 var varying = [...]string{
 	"range", "if-range", "accept-encoding", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
 }
 
-// hasToken reports whether one of the comma-separated lists in lines contains token, ignoring case and parameters after a
-// semicolon.
+// hasToken reports whether one of the comma-separated lists in lines contains token, ignoring case and parameters after
+// a semicolon.
 func hasToken(lines []string, token string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {

@@ -14,8 +14,8 @@ const (
 	statusPartial = 206
 )
 
-// Identity identifies one version of an object: responses may be joined only if they agree in all its fields. A field that a
-// response lacks is empty.
+// Identity identifies one version of an object: responses may be joined only if they agree in all its fields. A field
+// that a response lacks is empty.
 type Identity struct {
 	Total     int64  // size of the object in bytes, -1 if unknown
 	Validator string // If-Range value: strong entity tag with quotes, or a Last-Modified date that counts as strong
@@ -36,8 +36,8 @@ type Head struct {
 	Mismatch bool                // the response does not match the requested range
 }
 
-// Rewrite changes the fields of a response that joins or is streamed to those that the client would have seen without the proxy,
-// and returns the matching status (R110).
+// Rewrite changes the fields of a response that joins or is streamed to those that the client would have seen without
+// the proxy, and returns the matching status (R110).
 func (o *Opening) Rewrite(h Head) (status int) {
 	w := o.Content()
 	if o.version != nil {
@@ -55,8 +55,8 @@ func (o *Opening) Rewrite(h Head) (status int) {
 	return h.Status
 }
 
-// whole turns the fields of a 206 response to our own range into those of a 200. A 206 need not say that the origin supports ranges
-// (nginx omits it), but clients look for that in the 200 before they resume.
+// whole turns the fields of a 206 response to our own range into those of a 200. A 206 need not say that the origin
+// supports ranges (nginx omits it), but clients look for that in the 200 before they resume.
 func whole(h map[string][]string) {
 	if len(h["Accept-Ranges"]) == 0 {
 		h["Accept-Ranges"] = []string{"bytes"}
@@ -65,8 +65,8 @@ func whole(h map[string][]string) {
 	dropDigests(h)
 }
 
-// dropDigests removes fields that describe the content of one message (RFC 9530 section 2), since our response has different
-// content.
+// dropDigests removes fields that describe the content of one message (RFC 9530 section 2), since our response has
+// different content.
 func dropDigests(h map[string][]string) {
 	delete(h, "Content-Digest")
 	delete(h, "Content-Md5")

@@ -23,7 +23,8 @@ type Memory struct {
 // Plan describes how the requests of a GET begin.
 type Plan struct {
 	Requested segment.Range // range of the object that the client wants, as far as it is known
-	Initial   int64         // length of the first range in bytes; 0 = the client's own request as it is; transfer.Unknown = all
+	// length of the first range in bytes; 0 = the client's own request as it is; transfer.Unknown = all
+	Initial   int64
 	Warm      bool          // connecting the other links before the first response may be useful
 	Ahead     segment.Range // range to request on other links before the first response; empty = none
 	AheadEach int64         // bytes of Ahead for each of these links
@@ -84,11 +85,17 @@ type Opening struct {
 // conditions lists the fields that make a request conditional (RFC 9110 section 13.1), except If-Range.
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
 
-// New returns the Opening of a GET for the object at a path, including the query, with the client's end-to-end fields. The
-// threshold is the size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is
-// complete with one request, and a larger one gives the other links time to connect.
+// New returns the Opening of a GET for the object at a path, including the query, with the client's end-to-end fields.
+// The threshold is the size in bytes up to which one link is enough. It is also the size of the first range: an object
+// that fits is complete with one request, and a larger one gives the other links time to connect.
 func New(scheme, path string, fields map[string][]string, threshold int64) *Opening {
-	return &Opening{path: path, fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
+	return &Opening{
+		path:      path,
+		fields:    fields,
+		exposes:   Exposes(scheme, fields),
+		threshold: threshold,
+		ranged:    startRanged(fields),
+	}
 }
 
 // Begin returns the plan of the first request. Call it at the start and whenever Again reports true.
@@ -131,8 +138,8 @@ func (o *Opening) read() {
 	}
 }
 
-// once reports whether the origin may refuse all requests but the first, or all but a few: many URLs with a query are valid only
-// once. The first request then asks for everything, so that its response can serve the client alone (R252).
+// once reports whether the origin may refuse all requests but the first, or all but a few: many URLs with a query are
+// valid only once. The first request then asks for everything, so that its response can serve the client alone (R252).
 func (o *Opening) once() bool {
 	query := strings.Contains(o.path, "?") && !o.memory.Sure
 	return (query || o.memory.Refuses) && !o.memory.Dear
@@ -141,8 +148,8 @@ func (o *Opening) once() bool {
 // Exposes reports whether the fields of the request reveal credentials to the operator of a link.
 func (o *Opening) Exposes() bool { return o.exposes }
 
-// Fields returns the fields of the next request, except Host and Range, and its If-Range. Once the version is known, the only
-// condition that requests carry is that the version is still the same (R78, R95).
+// Fields returns the fields of the next request, except Host and Range, and its If-Range. Once the version is known,
+// the only condition that requests carry is that the version is still the same (R78, R95).
 func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
 	if o.version != nil {
 		return o.joined, o.version.Validator
@@ -150,8 +157,8 @@ func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
 	return o.initial, o.ifRange
 }
 
-// Own returns the range of the client's own request, or the zero Range if the request has none or its Range field is sent
-// unchanged.
+// Own returns the range of the client's own request, or the zero Range if the request has none or its Range field is
+// sent unchanged.
 func (o *Opening) Own() segment.Range { return o.own }
 
 // Version returns the version of the object that the client gets, or nil before the first Join.
@@ -166,8 +173,8 @@ func (o *Opening) Content() segment.Range {
 	return w
 }
 
-// Answer handles the head of a response over a link, to the first request or to a copy of it. pending means that a response to an
-// earlier one of these requests may still arrive.
+// Answer handles the head of a response over a link, to the first request or to a copy of it. pending means that a
+// response to an earlier one of these requests may still arrive.
 func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	if o.version != nil { // another one was faster
 		if !h.Mismatch && h.ID == *o.version {
@@ -192,8 +199,8 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	return Verdict{Do: Join, ClientsHead: true}
 }
 
-// judge returns why a response cannot be divided, or None if it can. It also returns whether our own range may be the cause: the
-// request must then be made again as the client made it (R77).
+// judge returns why a response cannot be divided, or None if it can. It also returns whether our own range may be the
+// cause: the request must then be made again as the client made it (R77).
 func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 	ours = o.plan.Initial > 0 && !(o.asked && h.Status >= 300)
 	switch {
@@ -224,9 +231,9 @@ func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 	return Status, ours && dueToRange(h.Status, o.initial)
 }
 
-// dueToRange reports whether our own Range field may be why an origin answers with this status: the origin cannot serve the range,
-// refuses such requests or fails on them. All other statuses would have occurred without it, and asking twice would count a wrong
-// password twice and add load to a busy origin.
+// dueToRange reports whether our own Range field may be why an origin answers with this status: the origin cannot serve
+// the range, refuses such requests or fails on them. All other statuses would have occurred without it, and asking
+// twice would count a wrong password twice and add load to a busy origin.
 func dueToRange(status int, fields map[string][]string) bool {
 	switch status {
 	case 400, 403, 416, 500, 501:
@@ -260,8 +267,8 @@ func (o *Opening) serves(link string) {
 	}
 }
 
-// Ended records how an attempt over a link ended. It reports whether the origin refused a request over a link that it had served:
-// the link is not to blame then, and the origin may refuse later requests for other objects too.
+// Ended records how an attempt over a link ended. It reports whether the origin refused a request over a link that it
+// had served: the link is not to blame then, and the origin may refuse later requests for other objects too.
 func (o *Opening) Ended(link string, outcome fault.Outcome) (refused bool) {
 	i := slices.Index(o.served, link)
 	switch {
@@ -269,14 +276,15 @@ func (o *Opening) Ended(link string, outcome fault.Outcome) (refused bool) {
 		o.ignored = true
 	case i >= 0 && (outcome == fault.Unwanted || outcome == fault.Busy):
 		return true
-	case o.version != nil && (i < 0 && outcome == fault.Unwanted || i != 0 && outcome == fault.Differs) && !slices.Contains(o.excluded, link):
+	case o.version != nil && (i < 0 && outcome == fault.Unwanted || i != 0 && outcome == fault.Differs) &&
+		!slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
 	return false
 }
 
-// Lost records that no remaining link serves the version that joined. seen is whether the client has its head. If not, and the
-// origin replaced that version, the GET starts again, once (R107).
+// Lost records that no remaining link serves the version that joined. seen is whether the client has its head. If not,
+// and the origin replaced that version, the GET starts again, once (R107).
 func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	if o.version == nil {
 		return
@@ -290,8 +298,8 @@ func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 // Again reports whether the request must be made again, starting with Begin.
 func (o *Opening) Again() bool { return o.again }
 
-// Remember returns notes for later GETs. If ranges were ignored or inconsistent, later GETs ask for the whole object. A link is to
-// blame for a refusal only if another link was served.
+// Remember returns notes for later GETs. If ranges were ignored or inconsistent, later GETs ask for the whole object. A
+// link is to blame for a refusal only if another link was served.
 func (o *Opening) Remember() Notes {
 	return Notes{
 		Large:    o.version != nil,

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ineligibleRange checks the client's Range field: a request without one, or with a single byte range, may become a transfer. The
-// origin judges all others (R79).
+// ineligibleRange checks the client's Range field: a request without one, or with a single byte range, may become a
+// transfer. The origin judges all others (R79).
 func ineligibleRange(lines []string) Reason {
 	switch len(lines) {
 	case 0:
@@ -41,7 +41,8 @@ func ineligibleRange(lines []string) Reason {
 	return None
 }
 
-// position reports whether s is empty or an offset: at most 19 digits, nothing else, and the offset plus one fits an int64 (R81).
+// position reports whether s is empty or an offset: at most 19 digits, nothing else, and the offset plus one fits an
+// int64 (R81).
 func position(s string) bool {
 	if s == "" {
 		return true
@@ -53,9 +54,10 @@ func position(s string) bool {
 	return err == nil && n+1 > 0
 }
 
-// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77). It may if the
-// client itself sends a single range, or accepts no content coding, so that the origin cannot choose another representation for a
-// ranged request. Origins ignore an If-Range without a Range (RFC 9110 section 13.1.5); adding a Range would make it effective.
+// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77). It
+// may if the client itself sends a single range, or accepts no content coding, so that the origin cannot choose another
+// representation for a ranged request. Origins ignore an If-Range without a Range (RFC 9110 section 13.1.5); adding a
+// Range would make it effective.
 func startRanged(h map[string][]string) bool {
 	if len(h["Range"]) > 0 {
 		return ineligibleRange(h["Range"]) == None

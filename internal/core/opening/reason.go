@@ -28,8 +28,8 @@ const (
 // Crowded is a reason in the proxy: too many requests are already running, so this one gets one connection.
 const Crowded Reason = "crowded"
 
-// Reasons in the first response. Package origin reports why other responses may not be joined to it, in this order. NoRanges is the
-// last: a response with this reason meets all other conditions.
+// Reasons in the first response. Package origin reports why other responses may not be joined to it, in this order.
+// NoRanges is the last: a response with this reason meets all other conditions.
 const (
 	Status        Reason = "status"         // neither 200 nor the requested 206
 	HTTP10        Reason = "http_1_0"       // RFC 9110 section 14.2 does not bind HTTP/1.0 servers

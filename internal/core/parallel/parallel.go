@@ -1,5 +1,5 @@
-// Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It is
-// PURE: time is an argument.
+// Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It
+// is PURE: time is an argument.
 //
 // Reasons: docs/decisions/connections-per-link.md.
 package parallel
@@ -13,12 +13,13 @@ const Most = 4
 const SampleEvery = 100 * time.Millisecond
 
 const (
-	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left slow start.
+	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left slow
+	// start.
 	trialTime  = 400 * time.Millisecond
 	trialTrips = 8
 
-	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not take
-	// each loss for congestion, such as BBR, stays above it.
+	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not
+	// take each loss for congestion, such as BBR, stays above it.
 	dipping = 0.85
 
 	// worthwhile is the factor by which a further connection must raise a link's goodput to stay.
@@ -28,17 +29,18 @@ const (
 	firstRest = 2 * time.Second
 	lastRest  = 30 * time.Second
 
-	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided by fullTrip.
+	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided by
+	// fullTrip.
 	fullQueue = 8 * time.Millisecond
 	fullTrip  = 4
 )
 
-// Controller decides how many connections there are over one link. Each lost packet costs a single connection much of its rate,
-// and slow start costs it round trips; several connections share the damage. But on a full link, another connection only gains
-// a larger share, at the cost of other traffic and of the order of the bytes.
+// Controller decides how many connections there are over one link. Each lost packet costs a single connection much of
+// its rate, and slow start costs it round trips; several connections share the damage. But on a full link, another
+// connection only gains a larger share, at the cost of other traffic and of the order of the bytes.
 //
-// It tries another connection while packets are lost, goodput dips and nothing queues in front of the link. The connection stays
-// if the link's goodput rises by clearly more than noise.
+// It tries another connection while packets are lost, goodput dips and nothing queues in front of the link. The
+// connection stays if the link's goodput rises by clearly more than noise.
 type Controller struct {
 	most   int  // limit from the configuration, or from an origin that refused more
 	N      int  // connections wanted now
@@ -88,10 +90,12 @@ func (k *Controller) Refused() {
 // Interrupted starts the phase again: the link was idle, so its goodput shows nothing.
 func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
 
-// Sample takes a sample of one connection: its smoothed round trip under the present load, and its shortest one. holes means
-// that packets were lost since the previous sample. got is the total number of bytes that the link has delivered, recent and
-// peak its recent and best goodput in bytes per second; matters means that more goodput would help.
-func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64, matters bool) {
+// Sample takes a sample of one connection: its smoothed round trip under the present load, and its shortest one. holes
+// means that packets were lost since the previous sample. got is the total number of bytes that the link has delivered,
+// recent and peak its recent and best goodput in bytes per second; matters means that more goodput would help.
+func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64,
+	matters bool,
+) {
 	if k.least == 0 || least < k.least {
 		k.least = least
 	}

@@ -1,12 +1,13 @@
 // Package policy decides which links a request may use: one question, one answer. PURE.
 //
-// Every user of links asks it: divided requests, requests and tunnels over one link, the relay's lanes, and the commands that show
-// links. [For] takes a [Request], and what is known about each link: its [Terms], which the user and the network set, and its state.
-// It returns a [Verdict] per link and the order in which links are tried. It keeps no state. Ask again when the terms or the state of
-// a link change, when a link appears, when a link turns out not to serve the object, and when the client's consent changes.
+// Every user of links asks it: divided requests, requests and tunnels over one link, the relay's lanes, and the
+// commands that show links. [For] takes a [Request], and what is known about each link: its [Terms], which the user and
+// the network set, and its state. It returns a [Verdict] per link and the order in which links are tried. It keeps no
+// state. Ask again when the terms or the state of a link change, when a link appears, when a link turns out not to
+// serve the object, and when the client's consent changes.
 //
-// Which interfaces are links at all is decided in package link. Which of the links that may be used carries the next range is decided
-// by a scheduler, and which of them an undivided request tries first by package spread.
+// Which interfaces are links at all is decided in package link. Which of the links that may be used carries the next
+// range is decided by a scheduler, and which of them an undivided request tries first by package spread.
 //
 // Reasons: docs/decisions/which-link.md
 package policy
@@ -20,7 +21,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
-// Terms are the conditions on which a link may be used. Two links with equal terms get equal verdicts if they are in the same state.
+// Terms are the conditions on which a link may be used. Two links with equal terms get equal verdicts if they are in
+// the same state.
 type Terms struct {
 	Disabled  bool // the configuration leaves the link out
 	Spent     bool // its account has reached its data limit
@@ -29,8 +31,8 @@ type Terms struct {
 
 	// Goal is the goal of downloads over the link, one of schedule.Goals; "" is schedule.Fastest.
 	Goal string
-	// PerPercent is how many metered bytes one percent of speed is worth, see schedule.Cheapest. It is set whatever the Goal, since
-	// a request may have its own.
+	// PerPercent is how many metered bytes one percent of speed is worth, see schedule.Cheapest. It is set whatever the
+	// Goal, since a request may have its own.
 	PerPercent int64
 	Radio      *energy.Radio // nil = unknown
 	Presumed   *energy.Radio // stands in for an unknown Radio if a request has the goal frugal; nil = nothing does
@@ -38,8 +40,8 @@ type Terms struct {
 	Account string // account that its bytes count against, as reported by the app; "" = the link's own
 }
 
-// costlyWake is the least energy for waking a radio, in joules, at which its link joins after the others: more than Wi-Fi's 0.04,
-// less than LTE's 2.
+// costlyWake is the least energy for waking a radio, in joules, at which its link joins after the others: more than
+// Wi-Fi's 0.04, less than LTE's 2.
 const costlyWake = 0.5
 
 // costly reports whether bytes on the link cost money, or waking it costs joules.
@@ -87,7 +89,8 @@ func (l *Link) alive() bool { return l.State == health.Up || l.State == health.S
 type Request struct {
 	Exposes   bool // its content reveals credentials to the operator of a link
 	Unmetered bool // it may not cost money now
-	Shared    bool // it stands for many requests, which cannot choose their links: links that join last only if there are no others
+	// it stands for many requests, which cannot choose their links: links that join last only if there are no others
+	Shared bool
 
 	Goal       string    // one of schedule.Goals, in place of those of the links; "" = those of the links
 	Deadline   *Deadline // uses costly links only for bytes that the others cannot deliver in time; overrides the goals
@@ -124,7 +127,10 @@ const (
 	Enough             // as many links as the request wants carry it
 )
 
-var reasonNames = [...]string{"", "disabled", "limit_reached", "avoided", "metered", "untrusted", "refused", "max_links"}
+var reasonNames = [...]string{
+	"", "disabled", "limit_reached", "avoided", "metered", "untrusted", "refused",
+	"max_links",
+}
 
 func (r Reason) String() string { return reasonNames[r] }
 
@@ -175,8 +181,8 @@ func (r *Request) Permits(t Terms) bool {
 	return v.Use != No
 }
 
-// verdict answers for one link, other links aside. A rule of the configuration that says which requests use a link is a case here,
-// and what it matches is a field of Request.
+// verdict answers for one link, other links aside. A rule of the configuration that says which requests use a link is a
+// case here, and what it matches is a field of Request.
 func (r *Request) verdict(l *Link) (v Verdict) {
 	v.Last, v.Radio = l.Terms.Last(), l.Radio
 	switch r.goalOf(&l.Terms) {
@@ -210,8 +216,8 @@ func (r *Request) goalOf(t *Terms) string {
 	return t.Goal
 }
 
-// preference returns the links in order of preference: those that join last come after all others, then those that were overtaken,
-// those that are silent or down, and those that the system itself would not choose.
+// preference returns the links in order of preference: those that join last come after all others, then those that were
+// overtaken, those that are silent or down, and those that the system itself would not choose.
 func preference(all []Link, verdicts []Verdict) []int8 {
 	order := make([]int8, len(all))
 	for i := range all {
@@ -241,8 +247,8 @@ func preference(all []Link, verdicts []Verdict) []int8 {
 	return order
 }
 
-// entrust forbids links whose operator must not see the request. If no trusted link is alive, the best untrusted one may be used
-// (R205). Once the request has begun, no further untrusted link sees it, and one that saw it stays.
+// entrust forbids links whose operator must not see the request. If no trusted link is alive, the best untrusted one
+// may be used (R205). Once the request has begun, no further untrusted link sees it, and one that saw it stays.
 func (r *Request) entrust(order []int8, all []Link, verdicts []Verdict) {
 	if !r.Exposes {
 		return
@@ -280,8 +286,8 @@ func (r *Request) share(all []Link, verdicts []Verdict) {
 	}
 }
 
-// resort keeps links over which the origin refuses its objects for the case that no other can serve, unless they are the only ones up
-// (R118).
+// resort keeps links over which the origin refuses its objects for the case that no other can serve, unless they are
+// the only ones up (R118).
 func resort(all []Link, verdicts []Verdict) {
 	other := false
 	for i := range all {
@@ -294,7 +300,8 @@ func resort(all []Link, verdicts []Verdict) {
 	}
 }
 
-// limit spares links beyond MaxLinks. Links that cannot carry the request now do not count; a link that carries it keeps its place.
+// limit spares links beyond MaxLinks. Links that cannot carry the request now do not count; a link that carries it
+// keeps its place.
 func (r *Request) limit(order []int8, all []Link, verdicts []Verdict) {
 	if r.MaxLinks <= 0 {
 		return

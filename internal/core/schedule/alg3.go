@@ -6,28 +6,32 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Alg3 is Algorithm 3 of Skjolden 2019 (section 4.3.5) with guards. A request is the link's share, by throughput, of a cap that
-// grows with the throughput of all links, and never less than the link has in flight (its bandwidth-delay product). The next
-// request is sent when 60 % of the last one has arrived (section 4.2.2), so that the link does not fall idle.
+// Alg3 is Algorithm 3 of Skjolden 2019 (section 4.3.5) with guards. A request is the link's share, by throughput, of a
+// cap that grows with the throughput of all links, and never less than the link has in flight (its bandwidth-delay
+// product). The next request is sent when 60 % of the last one has arrived (section 4.2.2), so that the link does not
+// fall idle.
 //
-// It needs the throughput, capacity (observed peak) and round-trip time of each link. It wins where links differ and change slowly;
-// it fails where throughput is misjudged, since its requests are long.
+// It needs the throughput, capacity (observed peak) and round-trip time of each link. It wins where links differ and
+// change slowly; it fails where throughput is misjudged, since its requests are long.
 //
-// The guards fill gaps in the formulas (package literature has them as printed): sizes follow the remaining bytes, not the whole
-// object; the floor is 2.5 x BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is at most as long as the
-// link's share of an eighth of the reorder window and 200 ms of its goodput; a link that runs dry earlier requests earlier; and at
-// the end the faster link takes the tail of the slower one (Nikravesh 2018, equation 6.1).
+// The guards fill gaps in the formulas (package literature has them as printed): sizes follow the remaining bytes, not
+// the whole object; the floor is 2.5 x BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is at
+// most as long as the link's share of an eighth of the reorder window and 200 ms of its goodput; a link that runs dry
+// earlier requests earlier; and at the end the faster link takes the tail of the slower one (Nikravesh 2018, equation
+// 6.1).
 type Alg3 struct{}
 
 // FirstSize is the length in bytes of the first range of a link about which nothing is known.
 const FirstSize = 256 << 10
 
 const (
-	issueAt   = 0.6                    // share of a range after which the next one is requested
-	outstand  = 2                      // concurrent requests on a link, which follow from the 60 % rule
-	bdpFloor  = 2.5                    // floor of a range in BDP: 1 / (1 - issueAt)
-	windowDiv = 8                      // a range takes at most its share of this part of the window: two per link and room to run ahead
-	longest   = 200 * time.Millisecond // longest range, at the link's goodput: bytes that a dead link owes delay the client
+	issueAt  = 0.6 // share of a range after which the next one is requested
+	outstand = 2   // concurrent requests on a link, which follow from the 60 % rule
+	bdpFloor = 2.5 // floor of a range in BDP: 1 / (1 - issueAt)
+	// a range takes at most its share of this part of the window: two per link and room to run ahead
+	windowDiv = 8
+	// longest range, at the link's goodput: bytes that a dead link owes delay the client
+	longest = 200 * time.Millisecond
 )
 
 // Next implements Scheduler.

@@ -5,13 +5,14 @@ import "time"
 // cheaper is the factor by which metered links in use may exceed their price before they rest again, since rates vary.
 const cheaper = 1.05
 
-// Cheapest uses metered links, the optional ones, only where they are worth their cost: where at most PerPercent bytes over them
-// buy one percent of speed. If x of the S bytes of a download go over metered links, the download is faster by the ratio of S to
-// S-x, so a percent costs (S-x)/100 bytes. A metered link is therefore worth most beside slow links and for small objects. Cheapest
-// decides for the first time after settle, when the other links' rates are known, and again every reconsiderEvery.
+// Cheapest uses metered links, the optional ones, only where they are worth their cost: where at most PerPercent bytes
+// over them buy one percent of speed. If x of the S bytes of a download go over metered links, the download is faster
+// by the ratio of S to S-x, so a percent costs (S-x)/100 bytes. A metered link is therefore worth most beside slow
+// links and for small objects. Cheapest decides for the first time after settle, when the other links' rates are known,
+// and again every reconsiderEvery.
 //
-// Either all metered links are used or none. If the other links are silent for a second, or there are none, the metered ones carry
-// the download at any cost.
+// Either all metered links are used or none. If the other links are silent for a second, or there are none, the metered
+// ones carry the download at any cost.
 type Cheapest struct {
 	// PerPercent is the number of bytes over metered links that one percent of speed may cost.
 	PerPercent int64

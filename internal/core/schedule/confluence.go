@@ -7,14 +7,14 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Confluence is Tributary's own scheduler. It requests several short ranges on every link, so that no link falls idle and each owes
-// little at any moment. It chooses each range so that it lies at the next offset when it arrives: a link skips the bytes that the
-// others will have delivered by then. Near the end it divides the rest so that all links end at the same instant, from estimates
-// that it rebuilds before every request.
+// Confluence is Tributary's own scheduler. It requests several short ranges on every link, so that no link falls idle
+// and each owes little at any moment. It chooses each range so that it lies at the next offset when it arrives: a link
+// skips the bytes that the others will have delivered by then. Near the end it divides the rest so that all links end
+// at the same instant, from estimates that it rebuilds before every request.
 //
-// It needs the goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
-// (HTTP/2), and holds few bytes out of order. It sends more requests than schemes with long ranges, and if a server takes one
-// request at a time, each range costs a round trip.
+// It needs the goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or
+// multiplexed (HTTP/2), and holds few bytes out of order. It sends more requests than schemes with long ranges, and if
+// a server takes one request at a time, each range costs a round trip.
 type Confluence struct {
 	grown [maxLinks]growth
 	rate  [maxLinks]float64 // expected rate of each link in bytes per second; a guess if nothing is known
@@ -41,11 +41,13 @@ const (
 	calmTime   = 2 * time.Second        // for this long every link must have delivered before ranges grow
 	growPieces = 16                     // then they grow by one second in so many
 	aheadTime  = 60 * time.Millisecond  // goodput requested beyond two round trips, so that the link does not run dry
-	thoughts   = 4                      // a range takes at least this many times the origin's think time before each answer
-	setups     = 16                     // a range takes at least this many times its share of setting up a connection
-	mostPieces = 6                      // approximate maximum outstanding on a connection: transfers allow 8 requests
-	leastPiece = 16 << 10               // bytes
-	manyBytes  = 16 << 20               // for objects of this size or larger, the origin is spared requests for less than 64 KiB
+	// a range takes at least this many times the origin's think time before each answer
+	thoughts   = 4
+	setups     = 16       // a range takes at least this many times its share of setting up a connection
+	mostPieces = 6        // approximate maximum outstanding on a connection: transfers allow 8 requests
+	leastPiece = 16 << 10 // bytes
+	// for objects of this size or larger, the origin is spared requests for less than 64 KiB
+	manyBytes = 16 << 20
 
 	unknownRTT  = 100 * time.Millisecond
 	unknownRate = 1e6       // bytes per second
@@ -90,8 +92,8 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	return c.steal(v, tight)
 }
 
-// steal moves bytes from one link to another when nothing is left to request: out of the client's own GET, which covers the whole
-// object, or, at the end, bytes that would arrive late.
+// steal moves bytes from one link to another when nothing is left to request: out of the client's own GET, which covers
+// the whole object, or, at the end, bytes that would arrive late.
 func (c *Confluence) steal(v *View, tight float64) Decision {
 	size := func(v *View, i int8, rest int64) (int64, Rule) {
 		n, rule := c.piece(v, i, tight)
@@ -108,7 +110,8 @@ func (c *Confluence) steal(v *View, tight float64) Decision {
 		}
 		if gain := last - c.at[i]; gain > late.Seconds() {
 			// The larger the copy is relative to the object, the more it must gain.
-			if d, ok := StealTail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
+			if d, ok := StealTail(v, int8(i)); ok &&
+				gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
 			}
 		}
@@ -116,7 +119,8 @@ func (c *Confluence) steal(v *View, tight float64) Decision {
 	return wait(time.Time{})
 }
 
-// watch finds the links that are still in slow start, where goodput doubles with each round trip, and updates the held goodput.
+// watch finds the links that are still in slow start, where goodput doubles with each round trip, and updates the held
+// goodput.
 func (c *Confluence) watch(now time.Time, v *View) {
 	k := math.Exp(-now.Sub(c.when).Seconds() / holding.Seconds())
 	c.when = now
@@ -134,8 +138,8 @@ func (c *Confluence) watch(now time.Time, v *View) {
 	}
 }
 
-// plan estimates when each link could deliver something new, and returns the factor by which ranges must shrink so that the
-// outstanding bytes of all links fit into the window.
+// plan estimates when each link could deliver something new, and returns the factor by which ranges must shrink so that
+// the outstanding bytes of all links fit into the window.
 func (c *Confluence) plan(now time.Time, v *View) (tight float64) {
 	var need, sum, known float64
 	for i := range seen(v) {
@@ -169,9 +173,9 @@ func (c *Confluence) plan(now time.Time, v *View) (tight float64) {
 	return min(1, 0.9*float64(v.Window)/max(need, 1))
 }
 
-// length returns the length of a range, in seconds of its link's goodput. Long ranges spare the origin requests, but they must leave
-// the other links room in the window, and end long before the transfer does. A hedge waits behind them, so they grow only while
-// every link delivers. need is the part of the window that is in use anyway.
+// length returns the length of a range, in seconds of its link's goodput. Long ranges spare the origin requests, but
+// they must leave the other links room in the window, and end long before the transfer does. A hedge waits behind them,
+// so they grow only while every link delivers. need is the part of the window that is in use anyway.
 func (c *Confluence) length(now time.Time, v *View, need float64) float64 {
 	rate, settled := 0., true
 	for i := range seen(v) {
@@ -188,7 +192,8 @@ func (c *Confluence) length(now time.Time, v *View, need float64) float64 {
 		return pieceTime.Seconds()
 	}
 	least, left, room := pieceTime.Seconds(), float64(v.Object.End-v.Offset), float64(v.Window)/2-need
-	return max(least, min(longTime.Seconds(), left/rate/farPieces, least+room/rate, least+now.Sub(c.calm).Seconds()/growPieces))
+	return max(least, min(longTime.Seconds(), left/rate/farPieces, least+room/rate,
+		least+now.Sub(c.calm).Seconds()/growPieces))
 }
 
 // seen returns the links that Confluence uses.
@@ -206,7 +211,8 @@ func (c *Confluence) earliest(v *View, tried uint32) int8 {
 	return best
 }
 
-// hungry reports whether the bytes requested on a link are too few to keep it busy until the next request can take effect.
+// hungry reports whether the bytes requested on a link are too few to keep it busy until the next request can take
+// effect.
 func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
 	l := &v.Links[i]
 	if l.Running == 0 || l.Blocked {
@@ -278,8 +284,9 @@ func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 	return n, Piece
 }
 
-// recalled returns the length of a range for a link whose rate is remembered: n for the fastest link and less for others, so that
-// equal numbers of ranges are in the ratio of the rates. It never exceeds the bytes missing from the link's target.
+// recalled returns the length of a range for a link whose rate is remembered: n for the fastest link and less for
+// others, so that equal numbers of ranges are in the ratio of the rates. It never exceeds the bytes missing from the
+// link's target.
 func (c *Confluence) recalled(v *View, i int8, n, tight float64) float64 {
 	l := &v.Links[i]
 	fastest := l.Rate

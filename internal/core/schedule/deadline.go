@@ -6,7 +6,8 @@ const (
 	// reserve is how long before the deadline everything should have arrived.
 	reserve = 500 * time.Millisecond
 
-	// enough is the part of the needed links' goodput that is relied on when deciding whether optional links may sleep again.
+	// enough is the part of the needed links' goodput that is relied on when deciding whether optional links may sleep
+	// again.
 	enough = 0.98
 
 	// inHand is how far a stream must be ahead of its player for optional links to sleep.
@@ -16,12 +17,13 @@ const (
 	steadyTime = 3 * time.Second
 )
 
-// Deadline uses optional links only for bytes that the others cannot deliver in time (GreenBag, MP-DASH): the last byte within a
-// time, or each byte of a stream when its player needs it. It wakes the optional links when the others cannot deliver the rest in
-// the remaining time. The optional links carry at full rate and sleep again as soon as the others suffice. So the missing part
-// arrives at once and early, in one piece if there is room for it.
+// Deadline uses optional links only for bytes that the others cannot deliver in time (GreenBag, MP-DASH): the last byte
+// within a time, or each byte of a stream when its player needs it. It wakes the optional links when the others cannot
+// deliver the rest in the remaining time. The optional links carry at full rate and sleep again as soon as the others
+// suffice. So the missing part arrives at once and early, in one piece if there is room for it.
 //
-// It trusts measured rates: if they vary, it wakes links several times. It misses a deadline that all links together cannot meet.
+// It trusts measured rates: if they vary, it wakes links several times. It misses a deadline that all links together
+// cannot meet.
 type Deadline struct {
 	// Within is the time from the first call of Spare until the last byte; 0 = Bitrate applies.
 	Within time.Duration
@@ -35,7 +37,8 @@ type Deadline struct {
 	awake   bool // optional links are in use
 }
 
-// steady is a link with its mean goodput. The View's rate reflects only the last moments, and each of its dips would wake a radio.
+// steady is a link with its mean goodput. The View's rate reflects only the last moments, and each of its dips would
+// wake a radio.
 type steady struct {
 	need bool    // the link is not optional, or a first request went to it
 	got  int64   // bytes delivered at the last sample

@@ -9,40 +9,42 @@ import (
 )
 
 const (
-	// settle is the longest time that the links in use carry before others may be woken: a rate measured in slow start is too low.
+	// settle is the longest time that the links in use carry before others may be woken: a rate measured in slow start is
+	// too low.
 	settle = 500 * time.Millisecond
 
-	// slowStart is the largest change of their rate, as a factor, between two samples two round trips apart, once slow start is
-	// over. In slow start the rate doubles in each round trip, in bursts.
+	// slowStart is the largest change of their rate, as a factor, between two samples two round trips apart, once slow
+	// start is over. In slow start the rate doubles in each round trip, in bursts.
 	slowStart = 1.1
 
-	// proof is how long a link carries before it is judged by the bytes that it delivered: radios ramp up for 2.5 s (Skjolden 2019
-	// section 3.1.4).
+	// proof is how long a link carries before it is judged by the bytes that it delivered: radios ramp up for 2.5 s
+	// (Skjolden 2019 section 3.1.4).
 	proof = 3 * time.Second
 
 	// reconsiderEvery is the time between two decisions by joules. Rates change slowly.
 	reconsiderEvery = 100 * time.Millisecond
 
-	// silentMost is how long all links in use are silent before another is woken. Radios are silent for a moment now and then, and
-	// waking one costs joules.
+	// silentMost is how long all links in use are silent before another is woken. Radios are silent for a moment now and
+	// then, and waking one costs joules.
 	silentMost = time.Second
 
-	// priorRate is the assumed goodput in bytes per second of a link without measurements: 30 Mbit/s, above which a second link is
-	// worth its joules (Skjolden 2019 section 7.4.3).
+	// priorRate is the assumed goodput in bytes per second of a link without measurements: 30 Mbit/s, above which a second
+	// link is worth its joules (Skjolden 2019 section 7.4.3).
 	priorRate = 30e6 / 8
 
 	// thrift is the factor by which a faster set may exceed the least joules, and the factor that a change must gain.
 	thrift = 1.02
 )
 
-// Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first requests went to. When
-// these have shown their rates, it chooses, for the rest of the object, the set of links with the least joules, or a faster set
-// that takes at most 2 % more. So no set is better in both. Frugal counts the promotions, transfer power and tails of the links
-// with a Radio, and the power that the device takes meanwhile; links without a Radio take nothing. A link that joins carries
-// without a pause until the end and then sleeps, unless it delivers too little for its joules, which shows after 3 s.
+// Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first requests
+// went to. When these have shown their rates, it chooses, for the rest of the object, the set of links with the least
+// joules, or a faster set that takes at most 2 % more. So no set is better in both. Frugal counts the promotions,
+// transfer power and tails of the links with a Radio, and the power that the device takes meanwhile; links without a
+// Radio take nothing. A link that joins carries without a pause until the end and then sleeps, unless it delivers too
+// little for its joules, which shows after 3 s.
 //
-// It trusts measured and remembered rates. It wins where a radio is costly and where objects are small; it never makes a transfer
-// faster.
+// It trusts measured and remembered rates. It wins where a radio is costly and where objects are small; it never makes
+// a transfer faster.
 type Frugal struct {
 	began      time.Time // when the size became known
 	considered time.Time
@@ -171,8 +173,8 @@ func (f *Frugal) apply(now time.Time, v *View) time.Time {
 	return time.Time{}
 }
 
-// choose sets which links are in use. It orders the links by the joules that each would take alone. The candidate sets are the
-// first link, the first two, and so on. choose takes the fastest set that is within thrift of the least joules.
+// choose sets which links are in use. It orders the links by the joules that each would take alone. The candidate sets
+// are the first link, the first two, and so on. choose takes the fastest set that is within thrift of the least joules.
 func (f *Frugal) choose(now time.Time, v *View) {
 	f.sample(now, v)
 	f.considered = now
@@ -241,7 +243,8 @@ func (f *Frugal) sample(now time.Time, v *View) {
 	}
 }
 
-// joules returns the joules that fetching the rest takes over the first n links in order, or over those in use if n is 0.
+// joules returns the joules that fetching the rest takes over the first n links in order, or over those in use if n is
+// 0.
 func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float64) {
 	among := func(k int) bool { return k < n || n == 0 && f.links[f.order[k]].in }
 	rate := 0.0
@@ -263,7 +266,8 @@ func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float
 	return joules
 }
 
-// wake returns the joules that waking a link costs. A link that carries is already awake, and its tail follows in any case.
+// wake returns the joules that waking a link costs. A link that carries is already awake, and its tail follows in any
+// case.
 func (f *Frugal) wake(v *View, link int8) float64 {
 	l := &v.Links[link]
 	if l.Radio == nil || l.Running > 0 {
@@ -272,8 +276,8 @@ func (f *Frugal) wake(v *View, link int8) float64 {
 	return l.Radio.WakeJoules(l.Silent)
 }
 
-// believed returns the goodput that a link is believed to have, in bytes per second: its average once it has carried for a while;
-// before that, its current rate or the rate expected when it was woken, whichever is higher.
+// believed returns the goodput that a link is believed to have, in bytes per second: its average once it has carried
+// for a while; before that, its current rate or the rate expected when it was woken, whichever is higher.
 func (f *Frugal) believed(now time.Time, v *View, link int8) float64 {
 	s := &f.links[link]
 	if s.bytes > 0 && now.Sub(s.joined) >= proof {

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// hedgeTime is the minimum length of a second copy, as time at the rescuing link's goodput. It is short because the silent link
-	// may resume at any moment (recorded LTE links fall silent for 0.2 to 1 s) and a request cannot be taken back. The longer a
-	// silence has lasted, the longer it is likely to last, so a copy may take hedgeShare of the silence so far.
+	// hedgeTime is the minimum length of a second copy, as time at the rescuing link's goodput. It is short because the
+	// silent link may resume at any moment (recorded LTE links fall silent for 0.2 to 1 s) and a request cannot be taken
+	// back. The longer a silence has lasted, the longer it is likely to last, so a copy may take hedgeShare of the silence
+	// so far.
 	hedgeTime  = 60 * time.Millisecond
 	hedgeShare = 0.2
 	hedgeMin   = 64 << 10
 )
 
-// Hedge returns the hedge to request, if the bytes that a link owes come before any other bytes that could be requested now. owed
-// is the first range at or after the next offset that the attempt from covers and that has not been requested twice. Hedge is
-// common to all schedulers, and the machine calls it first. The hedge goes to the link that can deliver the bytes first. Once
-// nothing else is left to request, a link waits until its next request is due, and the result is Wait; false means that the
-// scheduler decides.
+// Hedge returns the hedge to request, if the bytes that a link owes come before any other bytes that could be requested
+// now. owed is the first range at or after the next offset that the attempt from covers and that has not been requested
+// twice. Hedge is common to all schedulers, and the machine calls it first. The hedge goes to the link that can deliver
+// the bytes first. Once nothing else is left to request, a link waits until its next request is due, and the result is
+// Wait; false means that the scheduler decides.
 func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 	free, more := v.FirstFree()
 	if more && free.Start < owed.Start || owed.Start >= v.Limit {
@@ -61,11 +62,13 @@ func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision,
 	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Rule: HedgeCopy}, true
 }
 
-// lead is how long before the end of a link's running ranges its next request must be sent, in addition to one round trip.
+// lead is how long before the end of a link's running ranges its next request must be sent, in addition to one round
+// trip.
 const lead = 50 * time.Millisecond
 
-// Due reports whether all requested bytes of the link will have arrived within one round trip and 50 ms, so that the next request
-// must be sent now to keep the link from falling idle. A link that is blocked by the window can only help the next offset.
+// Due reports whether all requested bytes of the link will have arrived within one round trip and 50 ms, so that the
+// next request must be sent now to keep the link from falling idle. A link that is blocked by the window can only help
+// the next offset.
 func (l *Link) Due() bool {
 	if l.Running == 0 || l.Blocked {
 		return true

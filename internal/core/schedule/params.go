@@ -16,8 +16,9 @@ type Params struct {
 	Padding                   float64 // f; 0 means 1
 }
 
-// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr). As printed, it has no upper bound: if the links are
-// faster than their bandwidths say, the shares add up to more than P/n. If the bandwidths are peaks, they never do.
+// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr). As printed, it has no upper bound: if the
+// links are faster than their bandwidths say, the shares add up to more than P/n. If the bandwidths are peaks, they
+// never do.
 func (p Params) Share() int64 {
 	if p.SumBandwidth <= 0 || p.SumThroughput <= 0 {
 		return 0
@@ -43,8 +44,8 @@ func (p Params) Size() (int64, Rule) {
 	return size, Share
 }
 
-// Params returns the inputs to the formulas for link i and a payload. The bandwidth of a link is its observed peak; Skjolden 2019
-// used constants (sections 8.2.2 and 9.3).
+// Params returns the inputs to the formulas for link i and a payload. The bandwidth of a link is its observed peak;
+// Skjolden 2019 used constants (sections 8.2.2 and 9.3).
 func (v *View) Params(i int8, payload int64) Params {
 	p := Params{Payload: payload}
 	for j := range v.Links {

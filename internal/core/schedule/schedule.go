@@ -57,8 +57,9 @@ type Link struct {
 	Peak     float64       // windowed maximum of Rate
 	RTT      time.Duration // round-trip time without load; 0 = unknown
 	Think    time.Duration // part of RTT that the origin spends before it answers
-	Setup    time.Duration // time that a new connection takes until its first answer, per answer of one that the origin closes; 0 = none
-	Delay    time.Duration // recent delay of an answer under load, from PING or the kernel; 0 = unknown or idle
+	// time that a new connection takes until its first answer, per answer of one that the origin closes; 0 = none
+	Setup time.Duration
+	Delay time.Duration // recent delay of an answer under load, from PING or the kernel; 0 = unknown or idle
 
 	// Fields for goals.
 	Optional bool          // the goal may do without it
@@ -119,8 +120,8 @@ type Decision struct {
 	Rule  Rule
 }
 
-// wait returns the decision of a scheduler that has nothing to do. A scheduler that leaves a link idle although it could fetch
-// something also sets Rule.
+// wait returns the decision of a scheduler that has nothing to do. A scheduler that leaves a link idle although it
+// could fetch something also sets Rule.
 func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
 
 // Earlier returns the earlier of two times; zero means none, as in Decision.Until.

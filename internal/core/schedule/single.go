@@ -6,9 +6,9 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Single fetches everything over one link in one range. It is the baseline that every other scheduler must beat (Skjolden 2019
-// section 4.3.1). It stays on its first link and changes only when that link is lost. It needs no information. It wins where a
-// second link costs more than it delivers, and never gains from one.
+// Single fetches everything over one link in one range. It is the baseline that every other scheduler must beat
+// (Skjolden 2019 section 4.3.1). It stays on its first link and changes only when that link is lost. It needs no
+// information. It wins where a second link costs more than it delivers, and never gains from one.
 type Single struct {
 	link int8
 	set  bool

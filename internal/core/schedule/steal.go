@@ -9,9 +9,9 @@ import (
 // StealMin is the shortest tail that is worth stealing, in bytes.
 const StealMin = 32 << 10
 
-// StealTail gives link i, which is about to fall idle with nothing left to request, the tail of the range that will end last, so
-// that both links end together. It is the offload form of Nikravesh 2018 equation 6.1, with a guard that the paper leaves out: a
-// negative share means that moving the tail costs more than it gains.
+// StealTail gives link i, which is about to fall idle with nothing left to request, the tail of the range that will end
+// last, so that both links end together. It is the offload form of Nikravesh 2018 equation 6.1, with a guard that the
+// paper leaves out: a negative share means that moving the tail costs more than it gains.
 func StealTail(v *View, i int8) (Decision, bool) {
 	fast := &v.Links[i]
 	if fast.Rate <= 0 {
@@ -47,15 +47,15 @@ func StealTail(v *View, i int8) (Decision, bool) {
 	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Rule: Steal}, true
 }
 
-// Offload returns how many of the left bytes of the slow link should move to the fast link so that both end together, if the fast
-// link's request takes effect after delay. Rates are in bytes per second. The result may be negative.
+// Offload returns how many of the left bytes of the slow link should move to the fast link so that both end together,
+// if the fast link's request takes effect after delay. Rates are in bytes per second. The result may be negative.
 func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 	return (float64(left)*fast - fast*slow*delay.Seconds()) / (fast + slow)
 }
 
-// stealOversize gives link i a part of a range that another link fetches and that reaches far beyond that link's share: the
-// client's own GET, sent before anything was known. The cut lies far enough ahead for the other link to open a connection for its
-// next range, since the rest of such an answer can only be discarded.
+// stealOversize gives link i a part of a range that another link fetches and that reaches far beyond that link's share:
+// the client's own GET, sent before anything was known. The cut lies far enough ahead for the other link to open a
+// connection for its next range, since the rest of such an answer can only be discarded.
 func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule)) (Decision, bool) {
 	far := int64(4)
 	if v.Links[i].Rate == 0 { // StealTail cannot judge an unmeasured link

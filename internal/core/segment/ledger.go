@@ -96,8 +96,8 @@ func (l *Ledger) Deliver(n int64) {
 	l.free.Remove(Range{Start: 0, End: l.offset}) // bytes that Restart freed may have been received before
 }
 
-// Release gives back a range that an attempt will not fetch: the bytes of r that are neither received nor in covered, the ranges
-// that other attempts still fetch, become free.
+// Release gives back a range that an attempt will not fetch: the bytes of r that are neither received nor in covered,
+// the ranges that other attempts still fetch, become free.
 func (l *Ledger) Release(r Range, covered []Range) {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
@@ -113,16 +113,16 @@ func (l *Ledger) Release(r Range, covered []Range) {
 	l.hedged.Remove(r)
 }
 
-// Forget gives back received bytes: the bytes of r at or beyond Offset are treated as if they had not arrived. It returns the
-// number of these bytes.
+// Forget gives back received bytes: the bytes of r at or beyond Offset are treated as if they had not arrived. It
+// returns the number of these bytes.
 func (l *Ledger) Forget(r Range, covered []Range) int64 {
 	n := l.got.Remove(r.Clip(Range{Start: l.offset, End: l.end}))
 	l.Release(r, covered)
 	return n
 }
 
-// Restart gives back all of r, including received bytes, like the restart continuation of Skjolden 2019 section 8.2.4: they are
-// fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
+// Restart gives back all of r, including received bytes, like the restart continuation of Skjolden 2019 section 8.2.4:
+// they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
 func (l *Ledger) Restart(r Range, covered []Range) {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
@@ -158,8 +158,8 @@ func (l *Ledger) Hedgeable(r Range) Range {
 // Missing returns the first part of r that was not received.
 func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.offset, End: l.end})) }
 
-// Check returns the first offset of [Offset, end) that is neither received, free nor in covered, and whether there is one; a
-// finished transfer relies on this invariant (R106).
+// Check returns the first offset of [Offset, end) that is neither received, free nor in covered, and whether there is
+// one; a finished transfer relies on this invariant (R106).
 func (l *Ledger) Check(covered []Range) (int64, bool) {
 	all := Set{}
 	for _, r := range l.got.Ranges() {

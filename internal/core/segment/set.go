@@ -2,8 +2,8 @@ package segment
 
 import "slices"
 
-// Set is a set of object offsets, kept as ascending ranges that neither overlap nor touch. The zero value is empty. A transfer
-// has only a few ranges at a time, so a sorted slice is better than a tree.
+// Set is a set of object offsets, kept as ascending ranges that neither overlap nor touch. The zero value is empty. A
+// transfer has only a few ranges at a time, so a sorted slice is better than a tree.
 type Set struct {
 	r []Range
 }

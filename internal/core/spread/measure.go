@@ -3,7 +3,8 @@ package spread
 import "time"
 
 const (
-	// fresh is how long a new connection counts as running, whatever it carries: programs open all their connections at once.
+	// fresh is how long a new connection counts as running, whatever it carries: programs open all their connections at
+	// once.
 	fresh = 3 * time.Second
 	// idle is how long a connection without a byte still counts as one of the program's.
 	idle = 10 * time.Second
@@ -11,8 +12,8 @@ const (
 	lately = 3 * time.Second
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
-	// steady is the number of measurements in a row in which a connection must have carried something for its link to be compared:
-	// a connection that merely waits for its next use says nothing about its link.
+	// steady is the number of measurements in a row in which a connection must have carried something for its link to be
+	// compared: a connection that merely waits for its next use says nothing about its link.
 	steady = 3
 	// leastStep is the minimum time between two measurements: over a shorter one, rates are noise.
 	leastStep = 200 * time.Millisecond
@@ -90,9 +91,9 @@ func (t *Table) works(now time.Time, link string) bool {
 	return l != nil && !l.moved.IsZero() && now.Sub(l.moved) <= lately
 }
 
-// Measure records how many bytes each connection has carried so far, in both directions. It should be called every half second
-// while one is Busy, and before Place. lanes is how many bytes the lanes to a relay have carried, by name of the link: they are
-// traffic of the link that belongs to no single connection.
+// Measure records how many bytes each connection has carried so far, in both directions. It should be called every half
+// second while one is Busy, and before Place. lanes is how many bytes the lanes to a relay have carried, by name of the
+// link: they are traffic of the link that belongs to no single connection.
 func (t *Table) Measure(now time.Time, carried func(ID) int64, lanes map[string]int64) {
 	step := now.Sub(t.measured)
 	if step < leastStep {
@@ -202,8 +203,8 @@ func (t *Table) Loads() map[string]Load {
 	return all
 }
 
-// Busy counts the connections that were running at the last measurement, and those of them whose program may get further links,
-// metered ones too.
+// Busy counts the connections that were running at the last measurement, and those of them whose program may get
+// further links, metered ones too.
 func (t *Table) Busy() (all, spread int) {
 	for _, f := range t.flows {
 		if f.rate >= running {

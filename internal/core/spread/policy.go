@@ -32,7 +32,8 @@ type Flow struct {
 	Redirected bool
 	// Unmetered says that only links that cost nothing may carry it.
 	Unmetered bool
-	// Exposed says that networks can read what it carries: trusted links go first, and the others carry it only if none of them is up.
+	// Exposed says that networks can read what it carries: trusted links go first, and the others carry it only if none of
+	// them is up.
 	Exposed bool
 	// Avoid names a link that must not carry it, "" for none.
 	Avoid string
@@ -59,8 +60,8 @@ func (p Policy) spreads(f Flow) bool {
 // sticks reports whether the user wants all connections to a host over one link.
 func (p Policy) sticks(host string) bool { return Names(p.Sticky, host) }
 
-// Names reports whether a list of hosts, each including its subdomains, contains host. All are in lower case, without a trailing
-// dot.
+// Names reports whether a list of hosts, each including its subdomains, contains host. All are in lower case, without a
+// trailing dot.
 func Names(hosts []string, host string) bool {
 	return slices.ContainsFunc(hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
 }

@@ -8,8 +8,8 @@ import (
 const (
 	// farSlower is the share of the best link's goodput under which a link gets no further connections.
 	farSlower = 0.2
-	// farther is the multiple of the best link's round trip from which a link is far more distant, if it also exceeds near: shorter
-	// round trips cost a download little, however they compare.
+	// farther is the multiple of the best link's round trip from which a link is far more distant, if it also exceeds
+	// near: shorter round trips cost a download little, however they compare.
 	farther = 3
 	near    = 0.1 // seconds
 )
@@ -22,7 +22,8 @@ type Link struct {
 	Name    string
 	Metered bool // it joins others last
 	Lost    bool // another link recently overtook it: it starts after the others
-	// Remembered is the earlier goodput of its network, in bytes per second, 0 if unknown. It counts until the link is measured.
+	// Remembered is the earlier goodput of its network, in bytes per second, 0 if unknown. It counts until the link is
+	// measured.
 	Remembered float64
 }
 
@@ -30,7 +31,8 @@ type Link struct {
 type Placement struct {
 	ID    ID
 	Order []int // the links in the order in which they may start, as indices
-	// Settled reports whether its session has a link, the first of the order. Another link would show the server another address.
+	// Settled reports whether its session has a link, the first of the order. Another link would show the server another
+	// address.
 	Settled bool
 	Works   bool // the first link of the order carried something recently: a late answer says little
 }
@@ -69,8 +71,8 @@ func New(p Policy) *Table {
 	return &Table{policy: p, flows: map[ID]*flow{}, links: map[string]*linkState{}}
 }
 
-// Place decides which link a new connection tries first. links are in their default order. The connection counts as open on that
-// link until Moved or End.
+// Place decides which link a new connection tries first. links are in their default order. The connection counts as
+// open on that link until Moved or End.
 func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 	t.last++
 	n := &flow{
@@ -111,8 +113,8 @@ func front(order []int, i int) []int {
 	return slices.Insert(slices.Delete(order, at, at+1), 0, i)
 }
 
-// home returns the index of a session's link. It returns -1 if the session has none, or if that link costs money and another does
-// not.
+// home returns the index of a session's link. It returns -1 if the session has none, or if that link costs money and
+// another does not.
 func (t *Table) home(now time.Time, k sessionKey, links []Link) int {
 	name := t.sessions.link(now, k)
 	i := slices.IndexFunc(links, func(l Link) bool { return l.Name == name })
@@ -132,7 +134,8 @@ func (t *Table) together(now time.Time, k key) bool {
 	return false
 }
 
-// counts reports whether a connection takes goodput from others on its link: it runs, or is so new that it will run soon.
+// counts reports whether a connection takes goodput from others on its link: it runs, or is so new that it will run
+// soon.
 func (f *flow) counts(now time.Time) bool {
 	return f.rate >= running || f.spreads && now.Sub(f.began) < fresh
 }
@@ -166,8 +169,8 @@ func (t *Table) roomiest(now time.Time, k key, links []Link) int {
 	return chosen
 }
 
-// goodputs returns the goodput of each link, measured or remembered, with the mean in place of an unknown one, and the index of the
-// best link; -1 if none may start first.
+// goodputs returns the goodput of each link, measured or remembered, with the mean in place of an unknown one, and the
+// index of the best link; -1 if none may start first.
 func (t *Table) goodputs(now time.Time, links []Link) (all []float64, best int) {
 	all = make([]float64, len(links))
 	sum, n := 0.0, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// drainMax is the longest rest of an unwanted answer, in bytes, that is always read to its end, rather than cut off by closing the
-// connection.
+// drainMax is the longest rest of an unwanted answer, in bytes, that is always read to its end, rather than cut off by
+// closing the connection.
 const drainMax = 64 << 10
 
 // attempt is one request.
@@ -249,8 +249,8 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 	m.act(Action{Kind: Want, N: m.wanted})
 }
 
-// takeAhead makes b, which was sent over another link before the size was known, part of the transfer. If first, the attempt that
-// showed the size, fetches these bytes too, it is cut there as soon as b has a valid head.
+// takeAhead makes b, which was sent over another link before the size was known, part of the transfer. If first, the
+// attempt that showed the size, fetches these bytes too, it is cut there as soon as b has a valid head.
 func (m *Machine) takeAhead(b *attempt, first uint32) {
 	a := m.attempt(first)
 	switch {
@@ -263,8 +263,8 @@ func (m *Machine) takeAhead(b *attempt, first uint32) {
 	}
 }
 
-// dropCopies closes the connections of the other attempts at the whole object, now that one has a valid head: each would
-// deliver the whole object once more.
+// dropCopies closes the connections of the other attempts at the whole object, now that one has a valid head: each
+// would deliver the whole object once more.
 func (m *Machine) dropCopies(but uint32) {
 	for i := len(m.attempts) - 1; i >= 0; i-- {
 		if a := &m.attempts[i]; m.cfg.all() && !a.ahead && a.id != but {
@@ -346,8 +346,8 @@ func (m *Machine) trim(a *attempt) {
 	}
 }
 
-// alive ends the suspicion of a link that delivers again. The board will report the same; until then, no more bytes that the link
-// owes are requested elsewhere.
+// alive ends the suspicion of a link that delivers again. The board will report the same; until then, no more bytes
+// that the link owes are requested elsewhere.
 func (m *Machine) alive(link int8) {
 	if l := &m.links[link]; l.silent || l.state == health.Suspect {
 		l.silent = false
@@ -362,8 +362,8 @@ func (m *Machine) progress(now time.Time, c *conn) {
 	c.progress, c.answering = now, true
 }
 
-// settle ends an attempt whose answer goes beyond its wanted bytes. Over HTTP/2 the answer is cut there. Otherwise, once all wanted
-// bytes have arrived, a short rest is read and discarded; for a longer one the connection is closed.
+// settle ends an attempt whose answer goes beyond its wanted bytes. Over HTTP/2 the answer is cut there. Otherwise,
+// once all wanted bytes have arrived, a short rest is read and discarded; for a longer one the connection is closed.
 func (m *Machine) settle(a *attempt) {
 	rest := a.answer.End - max(a.cursor, a.want.End)
 	if rest <= 0 || a.id == m.kept.id {

@@ -8,45 +8,46 @@ import (
 )
 
 const (
-	// yieldTarget, or 1/yieldTrip of the round trip if that is longer, is how long the bytes of a background transfer may queue in
-	// front of a link, in addition to yieldBytes, a few packets that queue anyway. Half of it ends slow start. Each round trip of a
-	// page that starts to load takes that much longer, but with a smaller target a link whose delay varies by some milliseconds is
-	// not filled.
+	// yieldTarget, or 1/yieldTrip of the round trip if that is longer, is how long the bytes of a background transfer may
+	// queue in front of a link, in addition to yieldBytes, a few packets that queue anyway. Half of it ends slow start.
+	// Each round trip of a page that starts to load takes that much longer, but with a smaller target a link whose delay
+	// varies by some milliseconds is not filled.
 	yieldTarget = 6 * time.Millisecond
 	yieldTrip   = 8
 	yieldBytes  = 8 << 10
 
-	// firstWindow is how many bytes may be outstanding (requested and not received) at first, and leastWindow how many behind a
-	// long queue. leastRange is the shortest range that is requested: behind a long queue, one every few round trips.
+	// firstWindow is how many bytes may be outstanding (requested and not received) at first, and leastWindow how many
+	// behind a long queue. leastRange is the shortest range that is requested: behind a long queue, one every few round
+	// trips.
 	firstWindow = 32 << 10
 	leastWindow = 1 << 10
 	leastRange  = 8 << 10
 
-	// yieldStart is the factor by which the window grows with each response in slow start, and yieldGain the part by which it grows
-	// afterwards in each tenth of a second without any queue; at most mostGrowth tenths count at once.
+	// yieldStart is the factor by which the window grows with each response in slow start, and yieldGain the part by which
+	// it grows afterwards in each tenth of a second without any queue; at most mostGrowth tenths count at once.
 	yieldStart = 1.5
 	yieldGain  = 0.1
 	mostGrowth = 2
 
-	// yieldPause is how long a window does not grow after other traffic filled the queue: a page that loads requests nothing now
-	// and then. After the pause, each response lets the window grow as in slow start, up to yieldBack of the bytes that fill the
-	// link.
+	// yieldPause is how long a window does not grow after other traffic filled the queue: a page that loads requests
+	// nothing now and then. After the pause, each response lets the window grow as in slow start, up to yieldBack of the
+	// bytes that fill the link.
 	yieldPause = 600 * time.Millisecond
 	yieldBack  = 0.5
 
-	// yieldRoom is how many bytes of a link's rate are left to other traffic for each byte that it receives: a page's first round
-	// trips bring little. While there is other traffic, even an occasional packet, nothing queues: at most yieldCalm of the bytes
-	// that fill the link are outstanding.
+	// yieldRoom is how many bytes of a link's rate are left to other traffic for each byte that it receives: a page's
+	// first round trips bring little. While there is other traffic, even an occasional packet, nothing queues: at most
+	// yieldCalm of the bytes that fill the link are outstanding.
 	yieldRoom = 8
 	yieldCalm = 0.85
 )
 
-// yielding keeps a background transfer out of the way of other traffic over a link: LEDBAT (RFC 6817) as far as a receiver can
-// implement it. A receiver does not see the sender's congestion window, but only requested bytes arrive. So yielding bounds the
-// outstanding bytes: those requested and not received. The bound grows while little queues in front of the link, judging by the
-// time from a request to the head of its response, and shrinks, by half in a round trip at most, while more does. Other traffic
-// that fills the queue thus gets all but leastWindow of each round trip. If the rate of other traffic is known, it lowers the
-// bound, too, before a queue shows.
+// yielding keeps a background transfer out of the way of other traffic over a link: LEDBAT (RFC 6817) as far as a
+// receiver can implement it. A receiver does not see the sender's congestion window, but only requested bytes arrive.
+// So yielding bounds the outstanding bytes: those requested and not received. The bound grows while little queues in
+// front of the link, judging by the time from a request to the head of its response, and shrinks, by half in a round
+// trip at most, while more does. Other traffic that fills the queue thus gets all but leastWindow of each round trip.
+// If the rate of other traffic is known, it lowers the bound, too, before a queue shows.
 //
 // An origin whose thinking time varies by more than yieldTarget looks like a queue, so the transfer is slow there.
 type yielding struct {
@@ -97,7 +98,8 @@ func (y *yielding) pace(now time.Time, trip time.Duration) {
 	}
 }
 
-// responded handles the time from a request to the head of its response. peak is the best goodput of the link in bytes per second.
+// responded handles the time from a request to the head of its response. peak is the best goodput of the link in bytes
+// per second.
 func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 	if y.least == 0 || delay < y.least {
 		y.least = delay
@@ -135,15 +137,15 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 		w *= 1 - yieldGain*excess*min(mostGrowth, now.Sub(y.looked).Seconds()/0.1)
 	}
 	y.looked = now
-	// A window that something else limits, such as a slow origin, proves nothing and would be much too large once other traffic
-	// arrives.
+	// A window that something else limits, such as a slow origin, proves nothing and would be much too large once other
+	// traffic arrives.
 	most := max(firstWindow, 2*full)
 	y.window = max(leastWindow, min(w, most))
 	y.pace(now, delay)
 }
 
-// yield keeps each link from being asked for more than a background transfer may have outstanding there. It returns when more may
-// be requested if nothing happens before; zero = never.
+// yield keeps each link from being asked for more than a background transfer may have outstanding there. It returns
+// when more may be requested if nothing happens before; zero = never.
 func (m *Machine) yield(now time.Time, v *schedule.View) (again time.Time) {
 	if !m.cfg.Background {
 		return time.Time{}

@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/parallel"
 )
 
-// PathSample is the state of a connection's path according to the kernel (TCP_INFO), and to PING over HTTP/2. A receiver does not
-// see the sender's congestion window; it sees round trips, and holes in what arrives.
+// PathSample is the state of a connection's path according to the kernel (TCP_INFO), and to PING over HTTP/2. A
+// receiver does not see the sender's congestion window; it sees round trips, and holes in what arrives.
 type PathSample struct {
 	RTT   time.Duration // smoothed, under the present load; 0 = the kernel cannot be asked
 	Least time.Duration // shortest round trip since the connection was made
@@ -32,13 +32,14 @@ const (
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
 	leastShare = 0.05
 
-	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after the trial.
+	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after the
+	// trial.
 	worthTrying = 4 * time.Second
 )
 
-// spread decides with how many connections each link starts: one, or as many as paid off in an earlier transfer. A second one from
-// the start halves a cubic origin's slow start, but two flows of BBR repeatedly overflow the queue in front of a short transfer's
-// link: 4 MB over 5 + 10 Mbit/s gain 2 % with cubic and lose 3 % with BBR.
+// spread decides with how many connections each link starts: one, or as many as paid off in an earlier transfer. A
+// second one from the start halves a cubic origin's slow start, but two flows of BBR repeatedly overflow the queue in
+// front of a short transfer's link: 4 MB over 5 + 10 Mbit/s gain 2 % with cubic and lose 3 % with BBR.
 func (m *Machine) spread(now time.Time) {
 	left := m.led.End() - m.led.Offset()
 	for i := range m.links {
@@ -77,5 +78,6 @@ func (m *Machine) sampled(now time.Time, e Event) {
 	rate := l.rate.PerSecond(now)
 	matters := m.client.need == 0 && !l.metered && rate >= leastShare*sum
 	lasts := float64(m.led.End()-m.led.Offset()) > sum*worthTrying.Seconds()
-	l.parallel.Sample(now, e.Path.RTT, e.Path.Least, holes, l.got, rate, l.rate.Peak(), matters && lasts && l.pipelining != estimate.Broken)
+	l.parallel.Sample(now, e.Path.RTT, e.Path.Least, holes, l.got, rate, l.rate.Peak(),
+		matters && lasts && l.pipelining != estimate.Broken)
 }

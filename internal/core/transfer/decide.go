@@ -8,10 +8,11 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// hedgeAfter is how long the next offset must stall before the bytes that a silent link owes there are requested elsewhere.
-// Recorded LTE links fall silent for 0.2 to 1 s and then deliver everything that was requested: so a second copy is requested only
-// when the client would otherwise wait, and the next one only after the next offset has stalled again. Once nothing else is left to
-// request, the bytes that a silent link owes are hedged at once: see health.SuspectAfter.
+// hedgeAfter is how long the next offset must stall before the bytes that a silent link owes there are requested
+// elsewhere. Recorded LTE links fall silent for 0.2 to 1 s and then deliver everything that was requested: so a second
+// copy is requested only when the client would otherwise wait, and the next one only after the next offset has stalled
+// again. Once nothing else is left to request, the bytes that a silent link owes are hedged at once: see
+// health.SuspectAfter.
 const hedgeAfter = 200 * time.Millisecond
 
 // decide asks the scheduler until it decides to wait; read reports whether the event was a Read.
@@ -128,8 +129,8 @@ func (m *Machine) askFirst(now time.Time) {
 	m.started = m.started || len(m.attempts) > 0
 }
 
-// ahead returns the range that the next link is asked for before the first response. In addition to the client's own GET, only one
-// link is asked: that GET is cut once, where the range of the other link begins.
+// ahead returns the range that the next link is asked for before the first response. In addition to the client's own
+// GET, only one link is asked: that GET is cut once, where the range of the other link begins.
 func (m *Machine) ahead() segment.Range {
 	r := m.cfg.Ahead
 	for i := range m.attempts {
@@ -183,8 +184,8 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	return true
 }
 
-// reuse returns the connection of a link that takes a request for bytes from start on, or else a spare one; nil if a new one is
-// needed.
+// reuse returns the connection of a link that takes a request for bytes from start on, or else a spare one; nil if a
+// new one is needed.
 func (m *Machine) reuse(now time.Time, link int8, start int64) *conn {
 	if c := m.pick(now, link, start); c != nil {
 		return c
@@ -205,9 +206,9 @@ func (m *Machine) spare(link int8) *conn {
 // overhang bounds a range requested over HTTP/2: it may exceed the window by 1/overhang of the window.
 const overhang = 8
 
-// resize sets the reorder window. Over HTTP/1.1 bytes beyond the window wait in the kernel; over HTTP/2 they wait in the
-// receive windows of the process (R123), so the grant must hold all requested bytes. A range must begin in the window, so at
-// most one reaches beyond it.
+// resize sets the reorder window. Over HTTP/1.1 bytes beyond the window wait in the kernel; over HTTP/2 they wait in
+// the receive windows of the process (R123), so the grant must hold all requested bytes. A range must begin in the
+// window, so at most one reaches beyond it.
 func (m *Machine) resize() {
 	w := m.granted
 	if m.multiplexed {
@@ -239,13 +240,22 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	if a.prefix > 0 {
 		m.check(&a)
 	}
-	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: r, Prefix: a.prefix, Tail: a.tail, UpTo: a.credit})
+	m.act(Action{
+		Kind:    kind,
+		Link:    a.link,
+		Conn:    a.conn,
+		Attempt: a.id,
+		Range:   r,
+		Prefix:  a.prefix,
+		Tail:    a.tail,
+		UpTo:    a.credit,
+	})
 }
 
-// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed. It is the one
-// that falls idle first among the oldest, as many as the link should have. A request is pipelined only once an answer has begun to
-// arrive, and never behind one that may have to wait for the bytes that it asks for. An extra connection that is still opening is
-// used only if there is no other.
+// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed. It is
+// the one that falls idle first among the oldest, as many as the link should have. A request is pipelined only once an
+// answer has begun to arrive, and never behind one that may have to wait for the bytes that it asks for. An extra
+// connection that is still opening is used only if there is no other.
 func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	var best *conn
 	var soonest float64
@@ -277,15 +287,15 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	return best
 }
 
-// leastPart is the shortest range for a connection in slow start, in bytes; LeastRate is the lowest rate that is assumed for a
-// connection, in bytes per second.
+// leastPart is the shortest range for a connection in slow start, in bytes; LeastRate is the lowest rate that is
+// assumed for a connection, in bytes per second.
 const (
 	leastPart = 16 << 10
 	LeastRate = 64 << 10
 )
 
-// allowance returns how many bytes a connection may owe if the link has several: in slow start twice what it has delivered, since
-// the client waits for the slowest one.
+// allowance returns how many bytes a connection may owe if the link has several: in slow start twice what it has
+// delivered, since the client waits for the slowest one.
 func (c *conn) allowance() int64 { return 4*leastPart + 2*c.got }
 
 // owes returns how many bytes are still to arrive on a connection.
@@ -301,7 +311,8 @@ func (m *Machine) owes(c *conn) (n int64) {
 func (m *Machine) widen(now time.Time) {
 	for i := range m.links {
 		link, l := int8(i), &m.links[i]
-		if l.parallel.N > 1 && m.ready(now, link) && m.running(link) > 0 && m.count(link) < l.parallel.N && l.mayOpen(m.count(link)) {
+		if l.parallel.N > 1 && m.ready(now, link) && m.running(link) > 0 && m.count(link) < l.parallel.N &&
+			l.mayOpen(m.count(link)) {
 			m.openConn(now, link).extra = true
 		}
 	}
@@ -317,8 +328,8 @@ func (m *Machine) waitsFor(c *conn, start int64) bool {
 	return false
 }
 
-// giveWay closes the connections of a link that wait for the bytes from start on, if all of its connections wait and it gets no
-// further one to fetch these bytes: they would wait forever.
+// giveWay closes the connections of a link that wait for the bytes from start on, if all of its connections wait and it
+// gets no further one to fetch these bytes: they would wait forever.
 func (m *Machine) giveWay(link int8, start int64) {
 	if !m.blocked(link) {
 		return
@@ -344,8 +355,9 @@ func (m *Machine) blocked(link int8) bool {
 	return some
 }
 
-// drains returns the longest rest of an unwanted answer, in bytes, that is read to its end: as much as the link moves in a round
-// trip, or, with requests behind it, as much as a new connection would lose to its handshake, those requests and slow start.
+// drains returns the longest rest of an unwanted answer, in bytes, that is read to its end: as much as the link moves
+// in a round trip, or, with requests behind it, as much as a new connection would lose to its handshake, those requests
+// and slow start.
 func (m *Machine) drains(c *conn) int64 {
 	l := &m.links[c.link]
 	trips := 1.0
@@ -365,8 +377,8 @@ func (m *Machine) surplus(c *conn) bool {
 	return false
 }
 
-// count returns how many connections a link has. Those that are about to be closed count only if there is also one that takes
-// requests.
+// count returns how many connections a link has. Those that are about to be closed count only if there is also one that
+// takes requests.
 func (m *Machine) count(link int8) (n int) {
 	ending := 0
 	for i := range m.conns {
@@ -393,8 +405,8 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// hedge decides to request elsewhere the bytes that silent links owe, nearest to the offset first. If ok is false, the scheduler
-// may continue, until later unless that is zero.
+// hedge decides to request elsewhere the bytes that silent links owe, nearest to the offset first. If ok is false, the
+// scheduler may continue, until later unless that is zero.
 func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
 	var from *schedule.Attempt
@@ -482,7 +494,8 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		vl.Running++
 		v.Attempts = append(v.Attempts, schedule.Attempt{
 			ID: a.id, Link: a.link, Hedge: a.hedge, Stolen: a.stolen || a.reserved, HasHead: a.hasHead, Range: a.want,
-			Hedged: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
+			Hedged: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked,
+			Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
 		})
 	}
 	return v

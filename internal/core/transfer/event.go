@@ -15,23 +15,31 @@ type EventKind uint8
 
 // The kinds of events, with the fields that each uses.
 const (
-	Tick         EventKind = iota // the deadline has passed
-	LinkState                     // Link, State, Cause: the shared state of a link; New, Allowed: only for one that has appeared
-	Permitted                     // Link, Allowed: whether the policy lets it carry requests from now on; Spare: it would if another left. A Tick follows
-	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: pipelined requests are answered
-	OpenFailed                    // Conn, Outcome, OriginRefused: the origin refused; the link works. SlotFreed follows NoSlot
-	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
-	Read                          // Attempt, N
-	Ended                         // Attempt, Outcome, RetryAfter; its connection is gone unless Complete
-	ConnClosed                    // Conn: it closed while it was idle
-	Delivered                     // N bytes at the next offset went to the client
-	Scatter                       // from now on bytes are written as they arrive; none waits for its turn
-	Granted                       // N = size of the reorder window from now on
-	SlotFreed                     // Link: a connection may be opened again, after an OpenFailed with NoSlot
-	Sampled                       // Conn, Path: every 100 ms while the connection is open, if the state of its path is known
-	CrossTraffic                  // Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
-	Paused                        // For: how long nothing was read because the disk was behind; this is not silence of a link
-	Compared                      // Attempt, Differs, N: its bytes were compared; the client has those before offset N
+	Tick EventKind = iota // the deadline has passed
+	// Link, State, Cause: the shared state of a link; New, Allowed: only for one that has appeared
+	LinkState
+	// Link, Allowed: whether the policy lets it carry requests from now on; Spare: it would if another left. A Tick
+	// follows
+	Permitted
+	Opened // Conn, RTT (0 = unknown), Reused, Multiplexed: pipelined requests are answered
+	// Conn, Outcome, OriginRefused: the origin refused; the link works. SlotFreed follows NoSlot
+	OpenFailed
+	// Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
+	HeadReceived
+	Read       // Attempt, N
+	Ended      // Attempt, Outcome, RetryAfter; its connection is gone unless Complete
+	ConnClosed // Conn: it closed while it was idle
+	Delivered  // N bytes at the next offset went to the client
+	Scatter    // from now on bytes are written as they arrive; none waits for its turn
+	Granted    // N = size of the reorder window from now on
+	SlotFreed  // Link: a connection may be opened again, after an OpenFailed with NoSlot
+	// Conn, Path: every 100 ms while the connection is open, if the state of its path is known
+	Sampled
+	// Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
+	CrossTraffic
+	// For: how long nothing was read because the disk was behind; this is not silence of a link
+	Paused
+	Compared // Attempt, Differs, N: its bytes were compared; the client has those before offset N
 )
 
 // Event is one thing that happened.
@@ -65,32 +73,39 @@ type ActionKind uint8
 
 // The kinds of actions, with the fields that each uses.
 const (
-	Open             ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
-	OpenApart                          // as Open, but a new connection for one HTTP/1.1 response that is hardly read
-	Fetch                              // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
-	FetchAll                           // as Fetch, without a Range field: the client's own GET
-	FetchAhead                         // as Fetch, but before the first response arrived: its own head counts only after that
-	Compare                            // Link, Attempt, Range: the end of its Tail with what others deliver from now on. Compared names this Attempt
-	Credit                             // Attempt, UpTo: it may read up to there
-	Cut                                // Attempt, UpTo: end its answer there, over HTTP/2 only. Ended follows as usual
-	CloseConn                          // Conn: close it; no event follows for it or its attempts
-	Keep                               // Conn: every requested byte was read; it may serve a later transfer. No event follows
-	Want                               // N: ask the budget for a reorder window of N bytes
-	Need                               // N: report to the budget that a window of N bytes is enough at the client's speed
-	ReportSilent                       // Link: bytes are overdue
-	ReportAlive                        // Link: it delivers again
-	ReportNothingDue                   // Link: nothing more is expected of it, so a reported silence proves nothing
-	ReportFailed                       // Link, Cause: no connection although the origin is reachable, or no binding
-	ReportHedged                       // Link: bytes that it owes were requested over another link
-	ReportDiffers                      // Link: its bytes differ from those of the other links; it left the transfer
-	Forget                             // Link, Range: bytes that it delivered must not reach the client; they are fetched again
-	Done                               // everything was delivered
-	Fail                               // Outcome, Link, UpTo: the transfer ends; only the delivered bytes before UpTo are reliable
+	Open      ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
+	OpenApart                   // as Open, but a new connection for one HTTP/1.1 response that is hardly read
+	// Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
+	Fetch
+	FetchAll // as Fetch, without a Range field: the client's own GET
+	// as Fetch, but before the first response arrived: its own head counts only after that
+	FetchAhead
+	// Link, Attempt, Range: the end of its Tail with what others deliver from now on. Compared names this Attempt
+	Compare
+	Credit    // Attempt, UpTo: it may read up to there
+	Cut       // Attempt, UpTo: end its answer there, over HTTP/2 only. Ended follows as usual
+	CloseConn // Conn: close it; no event follows for it or its attempts
+	// Conn: every requested byte was read; it may serve a later transfer. No event follows
+	Keep
+	Want             // N: ask the budget for a reorder window of N bytes
+	Need             // N: report to the budget that a window of N bytes is enough at the client's speed
+	ReportSilent     // Link: bytes are overdue
+	ReportAlive      // Link: it delivers again
+	ReportNothingDue // Link: nothing more is expected of it, so a reported silence proves nothing
+	ReportFailed     // Link, Cause: no connection although the origin is reachable, or no binding
+	ReportHedged     // Link: bytes that it owes were requested over another link
+	ReportDiffers    // Link: its bytes differ from those of the other links; it left the transfer
+	// Link, Range: bytes that it delivered must not reach the client; they are fetched again
+	Forget
+	Done // everything was delivered
+	// Outcome, Link, UpTo: the transfer ends; only the delivered bytes before UpTo are reliable
+	Fail
 )
 
-// Action is one thing that the caller must do. Prefix is the length of a spot check: the first bytes of Range are to be compared
-// with those that other links deliver, and discarded. Tail is the link that delivered the last of those that have already arrived
-// (see Received), -1 if none have. A Compared event reports the result as soon as both copies are complete, or differ.
+// Action is one thing that the caller must do. Prefix is the length of a spot check: the first bytes of Range are to be
+// compared with those that other links deliver, and discarded. Tail is the link that delivered the last of those that
+// have already arrived (see Received), -1 if none have. A Compared event reports the result as soon as both copies are
+// complete, or differ.
 type Action struct {
 	Kind    ActionKind
 	Link    int8
@@ -114,7 +129,8 @@ type Result struct {
 
 	Received Received // result of a Read
 	Ready    int64    // offset up to which bytes can be delivered
-	Holds    int64    // part of the grant to be kept: the window, or bytes beyond the next offset that are held or may arrive
+	// part of the grant to be kept: the window, or bytes beyond the next offset that are held or may arrive
+	Holds int64
 }
 
 // Received is the result of a read. It is zero for a forgotten attempt.

@@ -9,18 +9,20 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// kept is the first response if it covers everything: it may be the only one until the origin has answered later requests. Other
-// links take parts of it as soon as they have a valid head, but it does not end where they begin: when its link is to fetch
-// something, it is read on instead, and what others deliver meanwhile is discarded. It ends when a reserve takes its place and what
-// the others delivered is known to be right, since the origin may refuse the request that would verify it.
+// kept is the first response if it covers everything: it may be the only one until the origin has answered later
+// requests. Other links take parts of it as soon as they have a valid head, but it does not end where they begin: when
+// its link is to fetch something, it is read on instead, and what others deliver meanwhile is discarded. It ends when a
+// reserve takes its place and what the others delivered is known to be right, since the origin may refuse the request
+// that would verify it.
 type kept struct {
-	id      uint32    // its attempt; 0 = none
-	doubted time.Time // no reserve has been accepted, so the head of a request made from then on must do; zero = one may soon be
-	spare   bool      // the origin has answered a later request
+	id uint32 // its attempt; 0 = none
+	// no reserve has been accepted, so the head of a request made from then on must do; zero = one may soon be
+	doubted time.Time
+	spare   bool // the origin has answered a later request
 }
 
-// keep makes a, the first attempt with a valid head, the kept one if it can be: bytes that may turn out to be unwanted must cost
-// nothing, and the reserve needs a second connection.
+// keep makes a, the first attempt with a valid head, the kept one if it can be: bytes that may turn out to be unwanted
+// must cost nothing, and the reserve needs a second connection.
 func (m *Machine) keep(a *attempt) {
 	l := &m.links[a.link]
 	costly := l.metered || l.optional || m.cfg.Goal != nil || m.cfg.Background || l.maxConns == 1
@@ -68,7 +70,8 @@ func (m *Machine) proves(a *attempt) bool {
 	return m.kept.id != 0 && !m.kept.doubted.IsZero() && a.asked.After(m.kept.doubted)
 }
 
-// unproven reports whether a further request may be needed to show that what others than the kept attempt deliver is right.
+// unproven reports whether a further request may be needed to show that what others than the kept attempt deliver is
+// right.
 func (m *Machine) unproven() bool {
 	if m.cfg.Restart || m.cfg.Unchecked {
 		return false
@@ -116,12 +119,12 @@ func (m *Machine) reserveWorth() int64 {
 	return reserveLeast
 }
 
-// Kept returns the attempt of the first response while it is kept, 0 if there is none. It is for tests and for the simulator, which
-// audits the machine.
+// Kept returns the attempt of the first response while it is kept, 0 if there is none. It is for tests and for the
+// simulator, which audits the machine.
 func (m *Machine) Kept() uint32 { return m.kept.id }
 
-// distrust forgets what links that are still doubtful delivered, and may not be asked again, if a will deliver these bytes, too:
-// nothing else might verify them.
+// distrust forgets what links that are still doubtful delivered, and may not be asked again, if a will deliver these
+// bytes, too: nothing else might verify them.
 func (m *Machine) distrust(now time.Time, a *attempt) {
 	for i := range m.links {
 		l := &m.links[i]

@@ -17,9 +17,9 @@ const (
 
 	pauseAfterFailure = time.Second
 
-	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a pipelined request
-	// may reach the server when the answer before it is already on its way, and so prove nothing. Servers that drop a connection on a
-	// second request do so with a delay, so some answers still arrive.
+	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a pipelined
+	// request may reach the server when the answer before it is already on its way, and so prove nothing. Servers that
+	// drop a connection on a second request do so with a delay, so some answers still arrive.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
@@ -60,7 +60,8 @@ type link struct {
 	connect  estimate.RTT  // TCP handshakes
 	response estimate.RTT  // requests on idle connections
 	setup    time.Duration // conn.setup per answer of a connection that the origin closes, 0 = it closes none
-	delay    time.Duration // of the latest request on a busy connection, 0 = unknown; no average, since queues change faster
+	// of the latest request on a busy connection, 0 = unknown; no average, since queues change faster
+	delay time.Duration
 
 	multiplexed bool // its connections speak HTTP/2
 	pipelining  estimate.Pipelining
@@ -120,15 +121,15 @@ func (l *link) depth() int {
 	}
 }
 
-// disablePipelining ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered as broken: an
-// outage between two answers looks like a swallowed request, and a refusal like an answer to another one.
+// disablePipelining ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered
+// as broken: an outage between two answers looks like a swallowed request, and a refusal like an answer to another one.
 func (l *link) disablePipelining() {
 	l.worked = l.worked || l.pipelining == estimate.Works
 	l.pipelining = estimate.Broken
 }
 
-// remembered returns the findings about pipelining for later transfers, Untried if there are none: a limit that the transfer was
-// told and kept to is not a new finding.
+// remembered returns the findings about pipelining for later transfers, Untried if there are none: a limit that the
+// transfer was told and kept to is not a new finding.
 func (l *link) remembered() estimate.Pipelining {
 	if l.pipelining == estimate.Broken && (l.seeded == estimate.Broken || l.worked || l.out()) {
 		return estimate.Untried
@@ -168,8 +169,8 @@ func (l *link) conns() int {
 // mayOpen reports whether the link may have another connection in addition to the n that it has.
 func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
-// permitted applies the policy to a link. A link that is withheld carries nothing more: its connections close, and it counts as one
-// that may come back.
+// permitted applies the policy to a link. A link that is withheld carries nothing more: its connections close, and it
+// counts as one that may come back.
 func (m *Machine) permitted(link int8, may, spare bool) {
 	l := &m.links[link]
 	l.withheld, l.spare = !may, spare
@@ -233,8 +234,8 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		// A probe reached it: bytes that old connections still owe are requested again on a fresh one, and a handshake whose
-		// packets were lost is repeated. But while no response has carried only a part of the object, the rest may come only with
-		// the response that is still awaited.
+		// packets were lost is repeated. But while no response has carried only a part of the object, the rest may come only
+		// with the response that is still awaited.
 		if l.silent && m.divided {
 			m.dropSilent(now, e.Link, health.SuspectAfter)
 		}
@@ -293,7 +294,8 @@ func (m *Machine) silence(now time.Time) {
 	}
 }
 
-// expectNothing ends the silence of a link from which nothing more is expected. Unlike a byte (see alive), this proves nothing.
+// expectNothing ends the silence of a link from which nothing more is expected. Unlike a byte (see alive), this proves
+// nothing.
 func (m *Machine) expectNothing(link int8) {
 	if l := &m.links[link]; l.silent {
 		l.silent = false
@@ -301,7 +303,8 @@ func (m *Machine) expectNothing(link int8) {
 	}
 }
 
-// alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
+// alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of
+// it.
 func (m *Machine) alarm(now time.Time, i int8) time.Time {
 	since, limit, waiting := m.waiting(now, i)
 	if !waiting {
@@ -344,8 +347,8 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 	return since, limit, ok
 }
 
-// pause returns the bound on silence in mid-body. A link that rests now and then, as LTE does, gets more time than one that never
-// has.
+// pause returns the bound on silence in mid-body. A link that rests now and then, as LTE does, gets more time than one
+// that never has.
 func (l *link) pause() time.Duration {
 	if l.carried < health.SteadyAfter {
 		return health.BodyPause
@@ -353,8 +356,8 @@ func (l *link) pause() time.Duration {
 	return min(health.BodyPause, max(health.SteadyPause, 4*l.rest))
 }
 
-// expects reports whether a connection should deliver something: a handshake, a head, bytes that may be read, or the end
-// of an answer.
+// expects reports whether a connection should deliver something: a handshake, a head, bytes that may be read, or the
+// end of an answer.
 func (m *Machine) expects(c *conn) bool {
 	if len(c.queue) == 0 {
 		return false
@@ -383,8 +386,8 @@ func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bo
 	return c.link == link && m.expects(c) && now.Sub(c.progress) >= d
 }
 
-// checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin may have
-// swallowed the second request. A link that was away and is back is not evidence of that.
+// checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin
+// may have swallowed the second request. A link that was away and is back is not evidence of that.
 func (m *Machine) checkPipelining(now time.Time, i int8) {
 	for j := range m.conns {
 		c := &m.conns[j]
@@ -396,9 +399,9 @@ func (m *Machine) checkPipelining(now time.Time, i int8) {
 	}
 }
 
-// tolerated returns how long a connection may be silent before it is given up. It has no end, within WaitForLink, until one link has
-// delivered a head: some origins think for a long time before their first byte, and silence does not show that a link is at fault.
-// Nor has it for a response that no other could replace.
+// tolerated returns how long a connection may be silent before it is given up. It has no end, within WaitForLink, until
+// one link has delivered a head: some origins think for a long time before their first byte, and silence does not show
+// that a link is at fault. Nor has it for a response that no other could replace.
 func (m *Machine) tolerated(now time.Time, c *conn) time.Duration {
 	switch {
 	case !c.open || len(c.queue) == 0:

@@ -20,21 +20,24 @@ const unbounded = 1 << 50
 
 // Config describes a transfer.
 type Config struct {
-	Requested   segment.Range // range that the client wants; End = Unknown until the size is known
-	Initial     int64         // bytes requested first; 0 = the client's own GET, without a Range field (R77); Unknown = all
-	Scheduler   schedule.Scheduler
-	Goal        schedule.Goal // which links to do without; nil = none
-	Background  bool          // give way to other traffic; see yielding
-	KeepWindow  bool          // the reorder window does not shrink to the need of a slow client: the goal is to stay ahead of it
-	Links       []LinkConfig
-	Order       []int8        // all links that the policy allows or spares, in order of preference for the first request
-	Warm        bool          // connect over the unmetered links at once
-	Ahead       segment.Range // requested over other unmetered links before the first response; empty = nothing
-	AheadEach   int64         // bytes of Ahead for each of them
-	Hint        int64         // probable size of the object, 0 = unknown
-	Reserve     bool          // keep a response for the rest of the object in reserve
-	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
-	Unchecked   bool          // no spot checks; for lab/sim and tests only
+	Requested segment.Range // range that the client wants; End = Unknown until the size is known
+	// bytes requested first; 0 = the client's own GET, without a Range field (R77); Unknown = all
+	Initial    int64
+	Scheduler  schedule.Scheduler
+	Goal       schedule.Goal // which links to do without; nil = none
+	Background bool          // give way to other traffic; see yielding
+	// the reorder window does not shrink to the need of a slow client: the goal is to stay ahead of it
+	KeepWindow bool
+	Links      []LinkConfig
+	Order      []int8        // all links that the policy allows or spares, in order of preference for the first request
+	Warm       bool          // connect over the unmetered links at once
+	Ahead      segment.Range // requested over other unmetered links before the first response; empty = nothing
+	AheadEach  int64         // bytes of Ahead for each of them
+	Hint       int64         // probable size of the object, 0 = unknown
+	Reserve    bool          // keep a response for the rest of the object in reserve
+	// restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
+	Restart     bool
+	Unchecked   bool // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
 	Scarce      bool  // memory is scarce: one link serves at first, see LinkConfig.Sole
@@ -86,8 +89,8 @@ type Machine struct {
 	firstSent   int // requests sent before the size was known
 	serving     int // links that may serve, as the policy last knew
 
-	// The last failure by which a link left the transfer: if no link is left, it is the reason, not that an earlier response over one
-	// of them ended later.
+	// The last failure by which a link left the transfer: if no link is left, it is the reason, not that an earlier
+	// response over one of them ended later.
 	excludedBy   fault.Outcome
 	excludedLink int8
 
@@ -124,7 +127,9 @@ func New(cfg Config) *Machine {
 	if cfg.Initial > 0 && cfg.Initial < w.Len() {
 		w.End = w.Start + cfg.Initial
 	}
-	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links)), client: consumption{only: none}}
+	m := &Machine{
+		cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links)), client: consumption{only: none},
+	}
 	m.led = segment.NewLedger(w, m.granted)
 	for i := range m.links {
 		m.links[i].init(i, cfg.Links[i])
@@ -213,10 +218,18 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		next = m.deadline(now)
 	}
 	m.accountStandstill(now)
-	return Result{Do: m.do, Next: next, Ask: ask, Received: m.got, Ready: m.deliverable(), Holds: max(m.committed(), m.led.Window())}
+	return Result{
+		Do:       m.do,
+		Next:     next,
+		Ask:      ask,
+		Received: m.got,
+		Ready:    m.deliverable(),
+		Holds:    max(m.committed(), m.led.Window()),
+	}
 }
 
-// deliverable returns the offset up to which bytes can be delivered: the last byte is held back while a link is doubtful.
+// deliverable returns the offset up to which bytes can be delivered: the last byte is held back while a link is
+// doubtful.
 func (m *Machine) deliverable() int64 {
 	ready := m.led.Offset() + m.led.Ready()
 	if m.received && !m.ended && m.doubtful() >= 0 {
@@ -228,7 +241,8 @@ func (m *Machine) deliverable() int64 {
 // Progress describes the transfer without its links.
 func (m *Machine) Progress() State {
 	s := State{
-		Size: Unknown, Offset: m.led.Offset(), Ready: m.deliverable() - m.led.Offset(), Held: m.led.Held(), Window: m.led.Window(),
+		Size: Unknown, Offset: m.led.Offset(), Ready: m.deliverable() - m.led.Offset(), Held: m.led.Held(),
+		Window:   m.led.Window(),
 		Received: m.total, Waste: m.waste, Stood: m.stood,
 	}
 	if m.known {
@@ -257,7 +271,8 @@ func (m *Machine) State(now time.Time) State {
 	return s
 }
 
-// committed returns how many bytes beyond the next offset are held or may still arrive: the transfer cannot give them back now.
+// committed returns how many bytes beyond the next offset are held or may still arrive: the transfer cannot give them
+// back now.
 func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
@@ -274,8 +289,8 @@ func (m *Machine) committed() int64 {
 	return max(0, last-m.led.Offset())
 }
 
-// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if the attempt is forgotten. It is for tests and for the
-// simulator, which audits the machine.
+// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if the attempt is forgotten. It is for tests
+// and for the simulator, which audits the machine.
 func (m *Machine) Wanted(attempt uint32) int64 {
 	if a := m.attempt(attempt); a != nil {
 		return a.want.End
@@ -304,8 +319,8 @@ func (m *Machine) id() uint32 { m.lastID++; return m.lastID }
 
 func (m *Machine) act(a Action) { m.do = append(m.do, a) }
 
-// finish emits Done once the last byte is delivered, and gives connections back as soon as the last byte is received. Both wait
-// until no link is doubtful.
+// finish emits Done once the last byte is delivered, and gives connections back as soon as the last byte is received.
+// Both wait until no link is doubtful.
 func (m *Machine) finish() {
 	if !m.known || m.ended {
 		return
@@ -413,8 +428,8 @@ func (m *Machine) giveUpUnless(now time.Time, outcome fault.Outcome) {
 	m.endUnlessUsable(now)
 }
 
-// refused reports whether the last attempt ended with an answer or an error, which the client gets. Silence does not count: another
-// handshake may succeed.
+// refused reports whether the last attempt ended with an answer or an error, which the client gets. Silence does not
+// count: another handshake may succeed.
 func (m *Machine) refused() bool {
 	return m.lastOutcome != fault.Complete && m.lastOutcome != fault.Silence
 }

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives 15 to 90 kB.
+	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives 15
+	// to 90 kB.
 	reserveLeast = 4 << 20
 
 	// renewAfter is the least time between two requests for a reserve. It doubles while reserves are refused or lost.
@@ -25,17 +26,17 @@ const (
 	sipSize  = 32 << 10
 )
 
-// reserve is a response for the rest of the object that is hardly read. One request would have been enough without Tributary, and
-// responses under way go on when an origin answers no further requests: a signed URL has expired, a quota is used up. Then the
-// reserve is read to the end. It has a connection of its own, which carries nothing else.
+// reserve is a response for the rest of the object that is hardly read. One request would have been enough without
+// Tributary, and responses under way go on when an origin answers no further requests: a signed URL has expired, a
+// quota is used up. Then the reserve is read to the end. It has a connection of its own, which carries nothing else.
 type reserve struct {
 	conn    conn
 	attempt attempt
 	sipped  time.Time
 }
 
-// insure keeps a reserve, and reads it to the end if nothing else is left. A slow client, which one connection serves, gets all of
-// its bytes from a reserve.
+// insure keeps a reserve, and reads it to the end if nothing else is left. A slow client, which one connection serves,
+// gets all of its bytes from a reserve.
 func (m *Machine) insure(now time.Time) {
 	m.insureAt = time.Time{}
 	start, slow := m.sureUntil(), m.client.only
@@ -47,7 +48,8 @@ func (m *Machine) insure(now time.Time) {
 		}
 	}
 	left := m.led.End() - start
-	if !m.cfg.Reserve || !m.divided && !m.shares() || m.coming != nil || m.lost == mostLost || left < m.reserveWorth() || slow >= 0 && m.onReserve() {
+	if !m.cfg.Reserve || !m.divided && !m.shares() || m.coming != nil || m.lost == mostLost || left < m.reserveWorth() ||
+		slow >= 0 && m.onReserve() {
 		return
 	}
 	if r := m.reserve; r != nil && slow < 0 && left > (m.led.End()-r.attempt.want.Start)/2 {
@@ -76,13 +78,14 @@ func (m *Machine) sureUntil() int64 {
 	return at
 }
 
-// insurer returns the fastest link that may carry a reserve, -1 if none may: speculative bytes must cost nothing, the link must be
-// awake, and its bytes must be known to be right.
+// insurer returns the fastest link that may carry a reserve, -1 if none may: speculative bytes must cost nothing, the
+// link must be awake, and its bytes must be known to be right.
 func (m *Machine) insurer(now time.Time) int8 {
 	best := int8(-1)
 	for i := range m.links {
 		l := &m.links[i]
-		out := l.excluded && !l.refused || l.forbidden || l.resort || l.withheld || !l.allowed || now.Before(l.resting) || now.Before(l.paused)
+		out := l.excluded && !l.refused || l.forbidden || l.resort || l.withheld || !l.allowed || now.Before(l.resting) ||
+			now.Before(l.paused)
 		if out || l.metered || l.full || l.silent || l.state != health.Up || l.spared != schedule.NotSpared || l.got == 0 ||
 			l.spot.trust != proven && !m.cfg.Unchecked || l.maxConns > 0 && m.count(int8(i)) >= int(l.maxConns) {
 			continue
@@ -97,12 +100,32 @@ func (m *Machine) insurer(now time.Time) int8 {
 func (m *Machine) requestReserve(now time.Time, link int8, start int64) {
 	c := conn{id: m.id(), link: link, began: now, progress: now, doomed: true}
 	rest := segment.Range{Start: start, End: m.led.End()}
-	a := attempt{id: m.id(), link: link, conn: c.id, want: rest, answer: rest, cursor: start, credit: start, asked: now, tail: -1, reserved: true}
+	a := attempt{
+		id:       m.id(),
+		link:     link,
+		conn:     c.id,
+		want:     rest,
+		answer:   rest,
+		cursor:   start,
+		credit:   start,
+		asked:    now,
+		tail:     -1,
+		reserved: true,
+	}
 	c.queue = []uint32{a.id}
 	m.coming = &reserve{conn: c, attempt: a}
 	m.renewAt, m.kept.doubted = now.Add(renewAfter<<m.lost), time.Time{}
 	m.act(Action{Kind: OpenApart, Link: link, Conn: c.id})
-	m.act(Action{Kind: Fetch, Link: link, Conn: c.id, Attempt: a.id, Range: rest, Tail: -1, UpTo: start, Rule: schedule.Reserve})
+	m.act(Action{
+		Kind:    Fetch,
+		Link:    link,
+		Conn:    c.id,
+		Attempt: a.id,
+		Range:   rest,
+		Tail:    -1,
+		UpTo:    start,
+		Rule:    schedule.Reserve,
+	})
 }
 
 // ofReserve handles an event of a reserve; false means that it is about something else.
@@ -134,8 +157,8 @@ func (m *Machine) ofReserve(now time.Time, e Event) bool {
 	return false
 }
 
-// accept makes r, whose head is valid, the reserve in place of an earlier one. The origin serves requests again if it had refused
-// some.
+// accept makes r, whose head is valid, the reserve in place of an earlier one. The origin serves requests again if it
+// had refused some.
 func (m *Machine) accept(now time.Time, r *reserve, answer segment.Range) {
 	if answer.End < r.attempt.want.End {
 		m.lost++
@@ -190,8 +213,8 @@ func (m *Machine) sip(now time.Time, r *reserve) {
 	m.act(Action{Kind: Credit, Link: a.link, Attempt: a.id, UpTo: a.credit})
 }
 
-// closed reports whether no link can be asked for the bytes that are left because the origin refused, while those that did not are
-// away. As long as something is running, a link that only pauses counts as open.
+// closed reports whether no link can be asked for the bytes that are left because the origin refused, while those that
+// did not are away. As long as something is running, a link that only pauses counts as open.
 func (m *Machine) closed(now time.Time) bool {
 	if len(m.led.Free()) == 0 && (!m.received || m.doubtful() < 0) {
 		return false
@@ -216,8 +239,8 @@ func (m *Machine) closed(now time.Time) bool {
 	return refused
 }
 
-// fallBack makes the reserve an attempt like others. It fetches everything that is free; nothing is moved away from it until
-// another reserve shows that the origin serves requests again.
+// fallBack makes the reserve an attempt like others. It fetches everything that is free; nothing is moved away from it
+// until another reserve shows that the origin serves requests again.
 func (m *Machine) fallBack(now time.Time) {
 	r := m.reserve
 	m.distrust(now, &r.attempt)
@@ -237,7 +260,8 @@ func (m *Machine) onReserve() bool {
 	return slices.ContainsFunc(m.attempts, func(a attempt) bool { return a.reserved })
 }
 
-// precious reports whether c carries the kept response, or a reserve that is read because the origin refused another request.
+// precious reports whether c carries the kept response, or a reserve that is read because the origin refused another
+// request.
 func (m *Machine) precious(now time.Time, c *conn) bool {
 	a := m.attempt(c.queue[0])
 	if !a.hasHead || !a.reserved {

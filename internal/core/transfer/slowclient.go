@@ -17,14 +17,15 @@ const (
 	// muchFaster is how many times faster another link must be than the one that serves alone while memory is scarce.
 	muchFaster = 4
 
-	// soleFor is how long one link serves a transfer that begins while memory is scarce: if many others begin, too, there will be
-	// no room for a second connection.
+	// soleFor is how long one link serves a transfer that begins while memory is scarce: if many others begin, too, there
+	// will be no room for a second connection.
 	soleFor = 3 * time.Second
 )
 
-// narrow chooses the link that serves a slow client alone, over one connection: another one could not make the client faster, and
-// costs memory, requests and radios. As soon as the window runs low or the link fails, all links serve again. While memory is scarce,
-// one link serves any client: others need the memory of a second connection for their first.
+// narrow chooses the link that serves a slow client alone, over one connection: another one could not make the client
+// faster, and costs memory, requests and radios. As soon as the window runs low or the link fails, all links serve
+// again. While memory is scarce, one link serves any client: others need the memory of a second connection for their
+// first.
 func (m *Machine) narrow(now time.Time) {
 	p := &m.client
 	switch slow, sole := p.need > 0 && !m.low(), m.sole(now); {
@@ -34,7 +35,8 @@ func (m *Machine) narrow(now time.Time) {
 		p.only = none
 	case p.only < 0 && slow:
 		for i := range m.links {
-			if l := &m.links[i]; l.spared == schedule.NotSpared && m.ample(now, int8(i)) && (p.only < 0 || l.got > m.links[p.only].got) {
+			if l := &m.links[i]; l.spared == schedule.NotSpared && m.ample(now, int8(i)) &&
+				(p.only < 0 || l.got > m.links[p.only].got) {
 				p.only = int8(i)
 			}
 		}
@@ -47,14 +49,15 @@ func (m *Machine) narrow(now time.Time) {
 	}
 }
 
-// sole returns the link that is to serve alone because memory is scarce. It returns none if that link cannot, or lets the client wait
-// while another one is known to be much faster.
+// sole returns the link that is to serve alone because memory is scarce. It returns none if that link cannot, or lets
+// the client wait while another one is known to be much faster.
 func (m *Machine) sole(now time.Time) int8 {
 	if !m.scarce && !now.Before(m.soleUntil) {
 		return none
 	}
 	for i := range m.links {
-		if l := &m.links[i]; l.sole && !l.silent && l.state == health.Up && m.ready(now, int8(i)) && !(m.low() && m.muchSlower(now, l)) {
+		if l := &m.links[i]; l.sole && !l.silent && l.state == health.Up && m.ready(now, int8(i)) &&
+			!(m.low() && m.muchSlower(now, l)) {
 			return int8(i)
 		}
 	}
@@ -64,7 +67,8 @@ func (m *Machine) sole(now time.Time) int8 {
 // muchSlower reports whether l delivers much less than is known of another link that costs nothing.
 func (m *Machine) muchSlower(now time.Time, l *link) bool {
 	for i := range m.links {
-		if o := &m.links[i]; o != l && m.ready(now, int8(i)) && !o.metered && o.rate.PerSecond(now) > muchFaster*l.rate.PerSecond(now) {
+		if o := &m.links[i]; o != l && m.ready(now, int8(i)) && !o.metered &&
+			o.rate.PerSecond(now) > muchFaster*l.rate.PerSecond(now) {
 			return true
 		}
 	}

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// spotShare bounds the cost of the spot checks: one in this many bytes that the client wants is fetched a second time. In a
-	// small object, each link may have two checks of spotLeast bytes anyway. Inconclusive checks are repeated beyond that share, by
-	// spotMost bytes in all; see verify for what happens when those are inconclusive, too.
+	// spotShare bounds the cost of the spot checks: one in this many bytes that the client wants is fetched a second time.
+	// In a small object, each link may have two checks of spotLeast bytes anyway. Inconclusive checks are repeated beyond
+	// that share, by spotMost bytes in all; see verify for what happens when those are inconclusive, too.
 	spotShare = 2000
 
 	spotMost  = 4 << 10 // maximum bytes compared in a check
 	spotLeast = 32      // bytes; with fewer, a check shows too little
 
-	// spotGuess is the assumed size, in bytes, of an object that is requested ahead of the first response although nothing hints at
-	// its size.
+	// spotGuess is the assumed size, in bytes, of an object that is requested ahead of the first response although nothing
+	// hints at its size.
 	spotGuess = 4_000_000
 )
 
-// spot is the result of the spot checks of a link. Answers whose headers agree may still belong to different objects: mirrors may
-// have equal ETags, and a network may change the content that passes through it. So a link's first range begins with a prefix, some
-// bytes that another link delivers anyway, and both copies are compared. The link that delivers the first byte of the content is
-// the reference.
+// spot is the result of the spot checks of a link. Answers whose headers agree may still belong to different objects:
+// mirrors may have equal ETags, and a network may change the content that passes through it. So a link's first range
+// begins with a prefix, some bytes that another link delivers anyway, and both copies are compared. The link that
+// delivers the first byte of the content is the reference.
 type spot struct {
 	trust   trust
 	group   int8          // links of one group deliver the same bytes, according to checks
@@ -55,8 +55,8 @@ const (
 	refuted
 )
 
-// prefix gives a, which is to fetch a range over a link, a prefix for a spot check, if that link needs one and others deliver or
-// recently delivered the bytes before the range. Otherwise a later range of the link is checked.
+// prefix gives a, which is to fetch a range over a link, a prefix for a spot check, if that link needs one and others
+// deliver or recently delivered the bytes before the range. Otherwise a later range of the link is checked.
 func (m *Machine) prefix(a *attempt, link int8) {
 	s := &m.links[link].spot
 	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked {
@@ -81,7 +81,9 @@ func (m *Machine) prefix(a *attempt, link int8) {
 			shares++
 		}
 	}
-	most := segment.Range{Start: max(m.cfg.Requested.Start, a.want.Start-min(spotMost, (m.spotBudget()-m.spent)/shares)), End: a.want.Start}
+	most := segment.Range{
+		Start: max(m.cfg.Requested.Start, a.want.Start-min(spotMost, (m.spotBudget()-m.spent)/shares)), End: a.want.Start,
+	}
 	r, from := m.owedByOthers(s, most), int8(-1)
 	for i := range m.links {
 		if o := &m.links[i].spot; m.shows(s, o) && o.tail.End == r.Start && !o.tail.Empty() {
@@ -140,10 +142,11 @@ func (m *Machine) certain(s *spot, r segment.Range) bool {
 	return m.comes(r, func(other *spot) bool { return m.shows(s, other) })
 }
 
-// decisive reports whether a check settles the trust of a link: the part that has arrived came from proven links, and the rest was
-// requested over one.
+// decisive reports whether a check settles the trust of a link: the part that has arrived came from proven links, and
+// the rest was requested over one.
 func (m *Machine) decisive(c check) bool {
-	return (c.with < 0 || m.links[c.with].spot.trust == proven) && m.comes(c.prefix, func(other *spot) bool { return other.trust == proven })
+	return (c.with < 0 || m.links[c.with].spot.trust == proven) &&
+		m.comes(c.prefix, func(other *spot) bool { return other.trust == proven })
 }
 
 // comes reports whether the missing part of r was requested over a link that is not silent and satisfies willDo.
@@ -243,8 +246,8 @@ func (m *Machine) refer(link int8, r segment.Range) {
 	}
 }
 
-// keepTail records the range of a link's last bytes: other links, including one that joins later, may have to be compared with
-// them.
+// keepTail records the range of a link's last bytes: other links, including one that joins later, may have to be
+// compared with them.
 func (m *Machine) keepTail(s *spot, r segment.Range) {
 	if r.Start == s.tail.End {
 		r.Start = s.tail.Start
@@ -329,15 +332,16 @@ func (m *Machine) settleGroup(group int8, t trust) {
 func (m *Machine) prove(group int8, gone int64) {
 	m.settleGroup(group, proven)
 	for i := range m.links {
-		if s := &m.links[i].spot; s.trust == unknown && s.differs >= 0 && m.links[s.differs].spot.trust == proven && !m.ended {
+		if s := &m.links[i].spot; s.trust == unknown && s.differs >= 0 && m.links[s.differs].spot.trust == proven &&
+			!m.ended {
 			m.refute(s.group, gone)
 		}
 	}
 }
 
-// refute removes the links of a group from the transfer: their bytes differ from the reference. Bytes that only they delivered are
-// fetched again over other links. If some of these lie before offset gone, the client has them and the transfer fails: bytes of two
-// objects are never joined.
+// refute removes the links of a group from the transfer: their bytes differ from the reference. Bytes that only they
+// delivered are fetched again over other links. If some of these lie before offset gone, the client has them and the
+// transfer fails: bytes of two objects are never joined.
 func (m *Machine) refute(group int8, gone int64) {
 	m.settleGroup(group, refuted)
 	sound := int64(Unknown)

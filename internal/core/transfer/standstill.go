@@ -6,7 +6,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
 
-// heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep interrupting a standstill.
+// heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep interrupting a
+// standstill.
 const heldUpLately = 500 * time.Millisecond
 
 // standstill describes the time since the last event.
@@ -16,8 +17,8 @@ type standstill struct {
 	link  int8 // link that the others wait for; -1 = none
 }
 
-// accountStandstill adds up how long links stood still since the last event, charges the link that they waited for with the bytes
-// that they could have delivered, and notes which links stand still from now on.
+// accountStandstill adds up how long links stood still since the last event, charges the link that they waited for with
+// the bytes that they could have delivered, and notes which links stand still from now on.
 func (m *Machine) accountStandstill(now time.Time) {
 	s := &m.still
 	took := now.Sub(s.since)
@@ -31,14 +32,15 @@ func (m *Machine) accountStandstill(now time.Time) {
 			m.links[s.link].cost += l.rate.PerSecond(now) * took.Seconds()
 			l.heldUp = now
 		}
-		l.stands = m.known && !m.received && m.ready(now, int8(i)) && l.spared == schedule.NotSpared && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
+		l.stands = m.known && !m.received && m.ready(now, int8(i)) && l.spared == schedule.NotSpared &&
+			(m.running(int8(i)) == 0 || m.blocked(int8(i)))
 		some = some || l.stands
 	}
 	*s = standstill{now, some, m.debtor()}
 }
 
-// debtor returns the link that others may have to wait for, since the client waits for a byte that only it owes; -1 if there is
-// none. A silent link does not count: silence has its own remedies.
+// debtor returns the link that others may have to wait for, since the client waits for a byte that only it owes; -1 if
+// there is none. A silent link does not count: silence has its own remedies.
 func (m *Machine) debtor() int8 {
 	if m.led.Ready() > 0 {
 		return -1

@@ -6,8 +6,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// compareTwice starts the spot checks that cost nothing: an attempt over a proven link will deliver once more what a doubtful link
-// delivered last, for example because the kept attempt is read on.
+// compareTwice starts the spot checks that cost nothing: an attempt over a proven link will deliver once more what a
+// doubtful link delivered last, for example because the kept attempt is read on.
 func (m *Machine) compareTwice() {
 	if m.doubtful() < 0 {
 		return

@@ -12,13 +12,13 @@ const (
 	// verifyLeast is the least number of bytes that are compared to verify a link, if it delivered that many in one piece.
 	verifyLeast = 256
 
-	// verifyMost bounds the requests that verify links. Without it, an origin that answers each of them in part would be asked
-	// forever.
+	// verifyMost bounds the requests that verify links. Without it, an origin that answers each of them in part would be
+	// asked forever.
 	verifyMost = 20
 )
 
-// doubtful returns a link that delivered bytes which no other link did, and whose trust no check has shown; -1 if there is none.
-// The transfer does not end while there is one.
+// doubtful returns a link that delivered bytes which no other link did, and whose trust no check has shown; -1 if there
+// is none. The transfer does not end while there is one.
 func (m *Machine) doubtful() int8 {
 	if m.cfg.Restart || m.cfg.Unchecked {
 		return -1
@@ -31,11 +31,12 @@ func (m *Machine) doubtful() int8 {
 	return -1
 }
 
-// verify makes the last check of a link whose spot checks were all inconclusive, once no bytes are left to request. The last bytes
-// that it delivered are fetched again over a proven link. If no proven link works, another one is asked for the last bytes that a
-// proven link delivered, to be proven itself.
+// verify makes the last check of a link whose spot checks were all inconclusive, once no bytes are left to request. The
+// last bytes that it delivered are fetched again over a proven link. If no proven link works, another one is asked for
+// the last bytes that a proven link delivered, to be proven itself.
 //
-// If read is true, the event was a Read, which may complete a check whose result follows: verify then waits for the next Tick.
+// If read is true, the event was a Read, which may complete a check whose result follows: verify then waits for the
+// next Tick.
 func (m *Machine) verify(now time.Time, read bool) {
 	if len(m.led.Free()) > 0 {
 		return
@@ -106,8 +107,8 @@ func (m *Machine) verification(now time.Time, doubtful int8) (a attempt, ok bool
 	return attempt{}, false
 }
 
-// compareTail returns the request over a link for the last bytes that the link tail delivered. It shows the trust of the link
-// checks.
+// compareTail returns the request over a link for the last bytes that the link tail delivered. It shows the trust of
+// the link checks.
 func (m *Machine) compareTail(over, tail, checks int8) (a attempt, ok bool) {
 	r := m.links[tail].spot.tail
 	n := min(spotMost, max(verifyLeast, (m.led.End()-m.cfg.Requested.Start)/spotShare))

@@ -28,8 +28,9 @@ func withLive(live http.Handler) *http.ServeMux {
 	return mux
 }
 
-// Handler returns a handler for all pages: live serves / and everything below /live/, metrics serves /metrics, status is called
-// for each request of /healthz, from any goroutine, and proxy is the listening address of the proxy, for /proxy.pac.
+// Handler returns a handler for all pages: live serves / and everything below /live/, metrics serves /metrics, status
+// is called for each request of /healthz, from any goroutine, and proxy is the listening address of the proxy, for
+// /proxy.pac.
 func Handler(live, metrics http.Handler, status func() engine.Status, proxy net.Addr) http.Handler {
 	mux := withLive(live)
 	mux.Handle("/metrics", metrics)

@@ -21,8 +21,8 @@ func (a autoConfig) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, strings.ReplaceAll(script, "PROXY-ADDRESS", a.address(r)))
 }
 
-// address returns the address at which the browser reaches the proxy. If the proxy listens on all addresses, it is the address of
-// this page.
+// address returns the address at which the browser reaches the proxy. If the proxy listens on all addresses, it is the
+// address of this page.
 func (a autoConfig) address(r *http.Request) string {
 	at, err := netip.ParseAddrPort(a.proxy.String())
 	if err != nil || !at.Addr().IsUnspecified() {

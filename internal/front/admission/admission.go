@@ -1,10 +1,10 @@
 // Package admission counts the connections of each user, so that one user of a machine cannot starve the others.
 //
-// Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted, so a
-// client that only holds connections open is counted, too. A known user always has a few places, however many the others have,
-// until the reserve for that is used up; named users have theirs in any case. A client that is not welcome, or has too many
-// connections, is refused: it may stay to receive the reason. There are few places for that, and a newcomer takes the place of the
-// client that has been there longest.
+// Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is
+// accepted, so a client that only holds connections open is counted, too. A known user always has a few places, however
+// many the others have, until the reserve for that is used up; named users have theirs in any case. A client that is
+// not welcome, or has too many connections, is refused: it may stay to receive the reason. There are few places for
+// that, and a newcomer takes the place of the client that has been there longest.
 //
 // All methods are safe for concurrent use and never block.
 //
@@ -32,10 +32,11 @@ func (u User) Known() bool { return u.UID >= 0 && !u.Addr.IsValid() }
 
 // Limits are the maximum numbers of connections.
 type Limits struct {
-	Each    int // connections of one user
-	Sure    int // connections that one user of this machine can always have, however many there are in all
-	All     int // connections of all users together, apart from the sure ones
-	Reserve int // sure connections beyond All, of users who are not Named: user IDs are cheap where users have subordinate ones
+	Each int // connections of one user
+	Sure int // connections that one user of this machine can always have, however many there are in all
+	All  int // connections of all users together, apart from the sure ones
+	// sure connections beyond All, of users who are not Named: user IDs are cheap where users have subordinate ones
+	Reserve int
 	Refused int // connections that only receive the reason why they are not let in
 }
 
@@ -61,8 +62,8 @@ const (
 	Admitted
 )
 
-// Enter gives the connection of a user a place. Unless that is Dropped, the caller must call Leave. Connections that have to make
-// room for others that are refused are closed.
+// Enter gives the connection of a user a place. Unless that is Dropped, the caller must call Leave. Connections that
+// have to make room for others that are refused are closed.
 func (c *Control) Enter(u User, welcome bool, conn net.Conn) Place {
 	c.mu.Lock()
 	place, makesRoom := c.enter(u, welcome, conn)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// OwnName reports whether the Host of a request is one of this machine's own names: 127.0.0.1, localhost, tributary.localhost or
-// [::1] with the port of the listener, or the numeric address of the connection. For a page whose name temporarily resolves to this machine (DNS
-// rebinding), Host is the page's own name.
+// OwnName reports whether the Host of a request is one of this machine's own names: 127.0.0.1, localhost,
+// tributary.localhost or [::1] with the port of the listener, or the numeric address of the connection. For a page
+// whose name temporarily resolves to this machine (DNS rebinding), Host is the page's own name.
 func OwnName(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {

@@ -31,8 +31,8 @@ func UserOf(c net.Conn, owner Owner) User {
 	return u
 }
 
-// Local returns the user of a connection within this machine, given its two ends as the client sees them; owner may be nil. If
-// owner fails, Local returns its error and Unknown.
+// Local returns the user of a connection within this machine, given its two ends as the client sees them; owner may be
+// nil. If owner fails, Local returns its error and Unknown.
 func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	if owner == nil {
 		return Unknown, nil
@@ -53,13 +53,15 @@ type guarded struct {
 
 type guardedKey struct{}
 
-// PlaceOf returns the place of the connection on which a guarded server received the request, and whether its user is welcome.
+// PlaceOf returns the place of the connection on which a guarded server received the request, and whether its user is
+// welcome.
 func PlaceOf(ctx context.Context) (place Place, welcome bool) {
 	g, _ := ctx.Value(guardedKey{}).(guarded)
 	return g.place, g.welcome
 }
 
-// UserFrom returns the user of the connection on which a guarded server received the request; Unknown for any other server.
+// UserFrom returns the user of the connection on which a guarded server received the request; Unknown for any other
+// server.
 func UserFrom(ctx context.Context) User {
 	if g, ok := ctx.Value(guardedKey{}).(guarded); ok {
 		return g.user
@@ -67,12 +69,13 @@ func UserFrom(ctx context.Context) User {
 	return Unknown
 }
 
-// Unsent is the number of bytes that the kernel buffers for a client beyond those in flight. Without a bound it buffers some
-// megabytes for each client that reads slowly, outside of any budget.
+// Unsent is the number of bytes that the kernel buffers for a client beyond those in flight. Without a bound it buffers
+// some megabytes for each client that reads slowly, outside of any budget.
 const Unsent = 128 << 10
 
-// Guard makes a server, which has its handler but must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
-// returns false are not let in. If refused clients have places, a handler calls PlaceOf to find out who is there.
+// Guard makes a server, which has its handler but must not serve yet, close connections beyond the limits. If welcome
+// is not nil, users for which it returns false are not let in. If refused clients have places, a handler calls PlaceOf
+// to find out who is there.
 func (c *Control) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BoundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = the system's default.
+// BoundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = the system's
+// default.
 func BoundUnsent(c net.Conn, n int) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

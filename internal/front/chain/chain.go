@@ -1,5 +1,5 @@
-// Package chain holds the rules for a chain of redirects that do not depend on which door follows it: where servers may lead, which
-// cookies go with the next request, and how a Location is read.
+// Package chain holds the rules for a chain of redirects that do not depend on which door follows it: where servers may
+// lead, which cookies go with the next request, and how a Location is read.
 package chain
 
 import (
@@ -16,8 +16,9 @@ const maxName = 253
 // ErrInward says that a server on the internet redirects into a network that only this machine reaches.
 var ErrInward = errors.New("the server redirects to a name or address of the local network")
 
-// Check returns ErrInward if a server on the internet must not redirect to a host, a name or an address: it would make this machine
-// send requests to the devices around it, or to itself. The addresses of names are checked before they are dialed.
+// Check returns ErrInward if a server on the internet must not redirect to a host, a name or an address: it would make
+// this machine send requests to the devices around it, or to itself. The addresses of names are checked before they are
+// dialed.
 func Check(host string) error {
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -30,8 +31,8 @@ func Check(host string) error {
 	return nil
 }
 
-// Spell returns a URL or a reference in which each percent sign that does not begin an escape is escaped itself, outside of the
-// query, which needs no escapes to be read. Names of files such as "100%.zip" are often written so.
+// Spell returns a URL or a reference in which each percent sign that does not begin an escape is escaped itself,
+// outside of the query, which needs no escapes to be read. Names of files such as "100%.zip" are often written so.
 func Spell(reference string) string {
 	var b strings.Builder
 	query := false

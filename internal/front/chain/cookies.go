@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Cookies are those that servers set in one chain of redirects: some servers redirect in circles until they see their cookie again.
-// A cookie is sent only to the origin that set it, whatever its Domain, and ends with the chain. The zero value has none.
+// Cookies are those that servers set in one chain of redirects: some servers redirect in circles until they see their
+// cookie again. A cookie is sent only to the origin that set it, whatever its Domain, and ends with the chain. The zero
+// value has none.
 type Cookies struct {
 	of map[string]*cookiejar.Jar // by origin
 }

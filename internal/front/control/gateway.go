@@ -11,7 +11,8 @@ import (
 	"net/url"
 )
 
-// GatewayPath is the path of the Gateway. A PUT with a JSON list replaces the hosts of the program that the field program names.
+// GatewayPath is the path of the Gateway. A PUT with a JSON list replaces the hosts of the program that the field
+// program names.
 const GatewayPath = "/gateway"
 
 // Gateway is the gateway of a running proxy, as one program sees it.
@@ -23,8 +24,8 @@ type Gateway struct {
 // ErrNoGateway reports that the running proxy has no gateway.
 var ErrNoGateway = errors.New(`the running tributary does not serve a gateway: add gateway = "127.0.0.1:8081" to its configuration and restart it`)
 
-// Gateway requests the state of the gateway. The error is ErrNotRunning if nothing listens on the socket, and ErrNoGateway if
-// the proxy has no gateway.
+// Gateway requests the state of the gateway. The error is ErrNotRunning if nothing listens on the socket, and
+// ErrNoGateway if the proxy has no gateway.
 func (c *Client) Gateway(ctx context.Context, program string) (Gateway, error) {
 	var g Gateway
 	resp, err := c.ask(ctx, &c.http, http.MethodGet, gatewayURL(program))
@@ -50,7 +51,8 @@ func (c *Client) RecordHosts(ctx context.Context, program string, hosts []string
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://control"+gatewayURL(program), bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://control"+gatewayURL(program),
+		bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

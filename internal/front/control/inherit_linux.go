@@ -14,9 +14,9 @@ import (
 // inheritEnv names the variable with the file descriptor of a socket that root opened for the proxy of another user.
 const inheritEnv = "TRIBUTARY_CONTROL_FD"
 
-// Bequeath opens the system's socket, and lets the program that this process executes next find it with [Inherited]. Root calls it
-// before it becomes another user: root's commands look for a socket at this path, and trust it because root listens there. The
-// caller must keep the file open.
+// Bequeath opens the system's socket, and lets the program that this process executes next find it with [Inherited].
+// Root calls it before it becomes another user: root's commands look for a socket at this path, and trust it because
+// root listens there. The caller must keep the file open.
 func Bequeath(path string) (*os.File, error) {
 	dir := filepath.Dir(path)
 	l, err := Listen(path, slog.New(slog.DiscardHandler))

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Listen creates the socket with mode 0600, and its folder, if missing, with mode 0700. A socket that a dead process left behind is
-// replaced; one that responds belongs to another proxy. Connections from users other than root and the proxy's own user are closed
-// immediately.
+// Listen creates the socket with mode 0600, and its folder, if missing, with mode 0700. A socket that a dead process
+// left behind is replaced; one that responds belongs to another proxy. Connections from users other than root and the
+// proxy's own user are closed immediately.
 func Listen(path string, log *slog.Logger) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -77,7 +77,8 @@ func removeStale(path string) error {
 			who = fmt.Sprintf("process %d", cred.Pid)
 		}
 		c.Close()
-		return fmt.Errorf("control socket: %s is in use by %s: stop it, or choose another path with the key control", path, who)
+		return fmt.Errorf("control socket: %s is in use by %s: stop it, or choose another path with the key control", path,
+			who)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("control socket: %w", err)
@@ -88,8 +89,8 @@ func removeStale(path string) error {
 // maxConns is the number of concurrent connections that each of the two users may have.
 const maxConns = 32
 
-// guarded accepts connections from the proxy's own user and root. Mode 0600 alone would be enough on Linux, but not every file
-// system keeps it.
+// guarded accepts connections from the proxy's own user and root. Mode 0600 alone would be enough on Linux, but not
+// every file system keeps it.
 type guarded struct {
 	net.Listener
 	uid  uint32
@@ -105,7 +106,8 @@ func (g *guarded) Accept() (net.Conn, error) {
 		}
 		cred, err := peer(c)
 		if err != nil || cred.Uid != g.uid && cred.Uid != 0 {
-			g.log.LogAttrs(context.Background(), slog.LevelDebug, "control: refused a connection of another user", slog.Any("error", err))
+			g.log.LogAttrs(context.Background(), slog.LevelDebug, "control: refused a connection of another user",
+				slog.Any("error", err))
 			c.Close()
 			continue
 		}

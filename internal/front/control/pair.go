@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Paths for codes of RPC. The response to a POST is a new code, with which a browser extension can be paired, or the address of the
-// live page with such a code.
+// Paths for codes of RPC. The response to a POST is a new code, with which a browser extension can be paired, or the
+// address of the live page with such a code.
 const (
 	PairPath = "/rpc/pair"
 	PagePath = "/rpc/page"
@@ -18,7 +18,8 @@ const (
 // ErrNoRPC reports that the running proxy does not serve RPC.
 var ErrNoRPC = errors.New(`the running tributary does not serve RPC: add rpc = "127.0.0.1:6800" to its configuration and restart it`)
 
-// Pair requests a code. The error is ErrNotRunning if nothing listens on the socket, and ErrNoRPC if the proxy does not serve RPC.
+// Pair requests a code. The error is ErrNotRunning if nothing listens on the socket, and ErrNoRPC if the proxy does not
+// serve RPC.
 func (c *Client) Pair(ctx context.Context) (code string, err error) { return c.text(ctx, PairPath) }
 
 // Page requests the address of the live page with a code. Its errors are those of Pair.

@@ -7,8 +7,8 @@ import (
 
 const file = "control.sock"
 
-// Path returns the path of the socket of a user's proxy. Its folder is $RUNTIME_DIRECTORY, which systemd sets for services, or
-// $XDG_RUNTIME_DIR/tributary, /run/tributary for root, or otherwise the user's own folder in temp.
+// Path returns the path of the socket of a user's proxy. Its folder is $RUNTIME_DIRECTORY, which systemd sets for
+// services, or $XDG_RUNTIME_DIR/tributary, /run/tributary for root, or otherwise the user's own folder in temp.
 func Path(getenv func(string) string, uid int, temp string) string {
 	if dir := getenv("RUNTIME_DIRECTORY"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, file)

@@ -40,19 +40,20 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
-// believed reports whether a client of the user own may trust a server of the user server: its own server and root's. Root also
-// trusts a server whose socket is in a folder that belongs to the server's user and that no other user may write to. This covers
-// the system service, which has a user of its own, and the proxy of a user who calls sudo.
+// believed reports whether a client of the user own may trust a server of the user server: its own server and root's.
+// Root also trusts a server whose socket is in a folder that belongs to the server's user and that no other user may
+// write to. This covers the system service, which has a user of its own, and the proxy of a user who calls sudo.
 func believed(server, own uint32, folder string) bool {
 	if server == own || server == 0 {
 		return true
 	}
 	info, err := os.Lstat(folder)
-	return own == 0 && err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == server && info.Mode().Perm()&0o022 == 0
+	return own == 0 && err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == server &&
+		info.Mode().Perm()&0o022 == 0
 }
 
-// peer returns the user at the other end of a connection: the user who opened it or, for a client, the user who listens (unix(7),
-// SO_PEERCRED).
+// peer returns the user at the other end of a connection: the user who opened it or, for a client, the user who listens
+// (unix(7), SO_PEERCRED).
 func peer(c net.Conn) (*unix.Ucred, error) {
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -60,7 +61,10 @@ func peer(c net.Conn) (*unix.Ucred, error) {
 	}
 	var cred *unix.Ucred
 	var serr error
-	if err := raw.Control(func(fd uintptr) { cred, serr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		cred, serr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET,
+			unix.SO_PEERCRED)
+	}); err != nil {
 		return nil, err
 	}
 	return cred, serr

@@ -15,20 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RedirectPath is the path for requests about redirected connections. A POST sends listening loopback sockets for them, one per
-// address family. The sender keeps them open too, so that no other process can take their port while rules lead there. The response
-// is a Redirect, followed by another one whenever it changes, one line each, until the proxy ends or receives DELETE. Then Over is
-// set: the sender removes the rules and closes the connection, and the proxy waits briefly for that and accepts no more
-// connections. If the proxy is killed, the response is cut off.
+// RedirectPath is the path for requests about redirected connections. A POST sends listening loopback sockets for them,
+// one per address family. The sender keeps them open too, so that no other process can take their port while rules lead
+// there. The response is a Redirect, followed by another one whenever it changes, one line each, until the proxy ends
+// or receives DELETE. Then Over is set: the sender removes the rules and closes the connection, and the proxy waits
+// briefly for that and accepts no more connections. If the proxy is killed, the response is cut off.
 const RedirectPath = "/redirect"
 
 // Redirect is the proxy's part of the redirect rules.
 type Redirect struct {
-	Over   bool     `json:"over,omitempty"`   // the rules must be removed
-	Links  []string `json:"links"`            // interfaces over which connections are redirected; others are left alone
-	Around []string `json:"around,omitempty"` // of these, the ones whose private networks are left alone: VPNs that links go around
-	UID    uint32   `json:"uid"`              // user whose connections must not be redirected, unless they are marked
-	Marked bool     `json:"marked"`           // the proxy's own connections carry redirect.Mark
+	Over  bool     `json:"over,omitempty"` // the rules must be removed
+	Links []string `json:"links"`          // interfaces over which connections are redirected; others are left alone
+	// of these, the ones whose private networks are left alone: VPNs that links go around
+	Around []string `json:"around,omitempty"`
+	UID    uint32   `json:"uid"`    // user whose connections must not be redirected, unless they are marked
+	Marked bool     `json:"marked"` // the proxy's own connections carry redirect.Mark
 	PID    int      `json:"pid"`
 }
 
@@ -38,7 +39,8 @@ type Lease struct {
 	answers *json.Decoder
 }
 
-// Next waits until the proxy's part of the rules is known or changes, and returns it. Over is also set when the proxy is gone.
+// Next waits until the proxy's part of the rules is known or changes, and returns it. Over is also set when the proxy
+// is gone.
 func (l *Lease) Next() Redirect {
 	var r Redirect
 	if err := l.answers.Decode(&r); err != nil {

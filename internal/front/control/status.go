@@ -17,14 +17,16 @@ type Status struct {
 	Links     []Link     `json:"links"`
 	Transfers []Transfer `json:"transfers"`
 	Tunnels   int        `json:"tunnels"`
-	Undivided int        `json:"undivided_running"` // tunnels and undivided requests that move data now; they count like downloads
-	Passed    int64      `json:"passed_through"`    // GETs that did not become transfers, since the start
-	Ended     int64      `json:"ended_transfers"`
-	Budget    Budget     `json:"budget"`
-	Accounts  []Account  `json:"accounts,omitempty"` // those with a data limit
-	VPN       *VPN       `json:"vpn,omitempty"`      // nil = no VPN carries the system's traffic
-	Relay     *Relay     `json:"relay,omitempty"`    // nil = no relay is used
-	Finished  []Finished `json:"finished,omitempty"` // downloads that ended last, the latest first; they have no names here
+	// tunnels and undivided requests that move data now; they count like downloads
+	Undivided int       `json:"undivided_running"`
+	Passed    int64     `json:"passed_through"` // GETs that did not become transfers, since the start
+	Ended     int64     `json:"ended_transfers"`
+	Budget    Budget    `json:"budget"`
+	Accounts  []Account `json:"accounts,omitempty"` // those with a data limit
+	VPN       *VPN      `json:"vpn,omitempty"`      // nil = no VPN carries the system's traffic
+	Relay     *Relay    `json:"relay,omitempty"`    // nil = no relay is used
+	// downloads that ended last, the latest first; they have no names here
+	Finished []Finished `json:"finished,omitempty"`
 }
 
 // Finished is a download that was divided over the links and has ended.
@@ -78,22 +80,25 @@ type Quota struct {
 
 // Link is a link of a Status.
 type Link struct {
-	Name    string  `json:"name"`
-	State   string  `json:"state"` // up, suspect, banned, probing, down
-	Reason  string  `json:"reason,omitempty"`
-	Goodput float64 `json:"goodput_bytes_per_second"` // includes tunnels, undivided requests and lanes to a relay, in both directions
+	Name   string `json:"name"`
+	State  string `json:"state"` // up, suspect, banned, probing, down
+	Reason string `json:"reason,omitempty"`
+	// includes tunnels, undivided requests and lanes to a relay, in both directions
+	Goodput float64 `json:"goodput_bytes_per_second"`
 	RTT     float64 `json:"rtt_seconds"`
 	Bytes   int64   `json:"bytes"` // counted like Goodput
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
-	// Undivided is the number of open tunnels and undivided requests, and UndividedBytes is their traffic and that of lanes.
+	// Undivided is the number of open tunnels and undivided requests, and UndividedBytes is their traffic and that of
+	// lanes.
 	Undivided      int   `json:"undivided"`
 	UndividedBytes int64 `json:"undivided_bytes"`
-	// RadioJoules is the energy that the link's radio used for downloads according to the model, and RadioState is its current
-	// state; "" = the radio is unknown.
+	// RadioJoules is the energy that the link's radio used for downloads according to the model, and RadioState is its
+	// current state; "" = the radio is unknown.
 	RadioJoules float64 `json:"radio_joules,omitempty"`
 	RadioState  string  `json:"radio_state,omitempty"`
-	// MonthlyLeft is the traffic in bytes that the link may still carry this month, or today if that is less; nil = no limit.
+	// MonthlyLeft is the traffic in bytes that the link may still carry this month, or today if that is less; nil = no
+	// limit.
 	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
 	// Used is the traffic of the link's account; nil = not counted, since there is no limit.
 	Used *Used `json:"used,omitempty"`
@@ -110,7 +115,8 @@ type Used struct {
 // Transfer is a running transfer of a Status. Offsets count from the beginning of the object.
 type Transfer struct {
 	ID uint64 `json:"id"`
-	// Host is the host of the object, and Name the last part of its path. They are for the live page; the socket reports neither.
+	// Host is the host of the object, and Name the last part of its path. They are for the live page; the socket reports
+	// neither.
 	Host, Name string `json:"-"`
 
 	Size    int64       `json:"size"` // -1 = unknown

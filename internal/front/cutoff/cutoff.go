@@ -1,7 +1,8 @@
 // Package cutoff lets clients see that a response broke off.
 //
-// The end of a response to an HTTP/1.1 client is its last chunk or its last announced byte, and HTTP/2 has a frame for it. The
-// content for an HTTP/1.0 client often ends where the connection ends, so the connection must not end in good order before that.
+// The end of a response to an HTTP/1.1 client is its last chunk or its last announced byte, and HTTP/2 has a frame for
+// it. The content for an HTTP/1.0 client often ends where the connection ends, so the connection must not end in good
+// order before that.
 //
 // Reasons: docs/decisions/broken-off.md.
 package cutoff
@@ -13,7 +14,8 @@ import (
 	"net/http"
 )
 
-// Reset closes c so that its peer sees a reset, if c is a TCP connection or TLS over one; TLS is then not closed in good order.
+// Reset closes c so that its peer sees a reset, if c is a TCP connection or TLS over one; TLS is then not closed in
+// good order.
 func Reset(c io.Closer) {
 	c = below(c)
 	linger(c, 0)
@@ -40,8 +42,8 @@ func linger(c io.Closer, seconds int) {
 
 type connKey struct{}
 
-// Show makes a server reset connections on which a response to an HTTP/1.0 client ends early: its handler panics, the server is
-// closed, or the process ends. Everything but the handler and ConnContext may be set later.
+// Show makes a server reset connections on which a response to an HTTP/1.0 client ends early: its handler panics, the
+// server is closed, or the process ends. Everything but the handler and ConnContext may be set later.
 func Show(s *http.Server) {
 	handler, values := s.Handler, s.ConnContext
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {

@@ -36,15 +36,18 @@ type answer struct {
 	at     target      // target that answered
 }
 
-// dropped are the request fields that are not forwarded: hop-by-hop ones (RFC 9110 section 7.6.1), those that would reveal this
-// machine to servers, and cookies, which belong to other services that a browser found at this loopback address.
+// dropped are the request fields that are not forwarded: hop-by-hop ones (RFC 9110 section 7.6.1), those that would
+// reveal this machine to servers, and cookies, which belong to other services that a browser found at this loopback
+// address.
 var dropped = []string{
-	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Trailer", "Content-Length",
-	"Expect", "Host", "Cookie", "Referer", "Forwarded", "Via", "X-Real-Ip", "From", "Proxy-Authorization", "Proxy-Authenticate",
+	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Trailer",
+	"Content-Length",
+	"Expect", "Host", "Cookie", "Referer", "Forwarded", "Via", "X-Real-Ip", "From", "Proxy-Authorization",
+	"Proxy-Authenticate",
 }
 
-// common are the fields that the target of every redirect gets. All others may contain data meant for the host that the client
-// named (RFC 9110 section 15.4), such as Authorization and fields that services invent.
+// common are the fields that the target of every redirect gets. All others may contain data meant for the host that the
+// client named (RFC 9110 section 15.4), such as Authorization and fields that services invent.
 var common = []string{
 	"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range",
 	"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
@@ -74,20 +77,24 @@ func requestHeader(client http.Header) http.Header {
 // leads reports whether an answer is a redirect.
 func leads(resp *http.Response) bool {
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	}
 	return false
 }
 
-// follow requests an object with these fields and follows redirects, until stop, if not nil, returns true for a redirect, which is
-// then the answer. The caller must close its Body.
-func (x *exchange) follow(t target, h http.Header, stop func(redirect *http.Response, to target) bool) (*answer, *failure) {
+// follow requests an object with these fields and follows redirects, until stop, if not nil, returns true for a
+// redirect, which is then the answer. The caller must close its Body.
+func (x *exchange) follow(t target, h http.Header,
+	stop func(redirect *http.Response, to target) bool,
+) (*answer, *failure) {
 	a, err := x.chain(t, h, stop)
 	switch {
 	case err == nil:
 		return a, nil
-	case errors.Is(err, errDowngrade), errors.Is(err, errNowhere), errors.Is(err, chain.ErrInward), errors.Is(err, errEndless):
+	case errors.Is(err, errDowngrade), errors.Is(err, errNowhere), errors.Is(err, chain.ErrInward),
+		errors.Is(err, errEndless):
 		x.g.Log.Debug("redirect refused", "error", err)
 		return nil, badGateway(sentence(err))
 	}
@@ -107,7 +114,8 @@ func (x *exchange) chain(t target, h http.Header, stop func(*http.Response, targ
 	var cookies chain.Cookies
 	for range maxRedirects + 1 {
 		out := &http.Request{
-			Method: x.r.Method, URL: a.at.url(), Host: a.at.host, Header: h.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Method: x.r.Method, URL: a.at.url(), Host: a.at.host, Header: h.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1,
+			ProtoMinor: 1,
 		}
 		at, err := a.at.parsed()
 		if err != nil {

@@ -24,8 +24,8 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 120 * time.Second
 
-	// maxTransfers is the number of requests that may be divided concurrently; others use one link. Each takes a little memory even
-	// when the engine's budget is used up.
+	// maxTransfers is the number of requests that may be divided concurrently; others use one link. Each takes a little
+	// memory even when the engine's budget is used up.
 	maxTransfers = 128
 )
 
@@ -73,9 +73,9 @@ type grant struct {
 }
 
 // SetToken lets clients that know secret request objects from any host of the internet, by a path that begins with it:
-// /TOKEN/https/HOST/PATH. It is for systems on which clients cannot be told apart, such as phones. The previous secret becomes
-// invalid, and requests that used it end. A secret that is shorter than 22 bytes or has bytes outside base64 for URLs admits no
-// client.
+// /TOKEN/https/HOST/PATH. It is for systems on which clients cannot be told apart, such as phones. The previous secret
+// becomes invalid, and requests that used it end. A secret that is shorter than 22 bytes or has bytes outside base64
+// for URLs admits no client.
 func (g *Gateway) SetToken(secret string) {
 	old := g.token.Load()
 	if old != nil && old.secret == secret {
@@ -95,7 +95,8 @@ func isTokenByte(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// cutToken returns the path after the token and its grant if the path begins with the token, otherwise the path and nil.
+// cutToken returns the path after the token and its grant if the path begins with the token, otherwise the path and
+// nil.
 func (g *Gateway) cutToken(path string) (rest string, by *grant) {
 	now := g.token.Load()
 	first, rest, _ := strings.Cut(path, "/")
@@ -164,7 +165,10 @@ func (x *exchange) admit() *failure {
 	case x.r.ContentLength != 0:
 		return badRequest("The request has content, which downloads must not have. Remove it.")
 	case len(x.r.RequestURI) > maxTarget:
-		return &failure{http.StatusRequestURITooLong, "http_request_error", "The URL is longer than 16 KiB. Use a shorter one."}
+		return &failure{
+			http.StatusRequestURITooLong, "http_request_error",
+			"The URL is longer than 16 KiB. Use a shorter one.",
+		}
 	case transport.NeedsSession(x.r.Header):
 		return badRequest("These credentials (NTLM, Negotiate) authenticate a connection, and connections are shared here. " +
 			"Use a token or a password.")
@@ -172,12 +176,13 @@ func (x *exchange) admit() *failure {
 	return nil
 }
 
-// fromBrowser reports whether a request comes from a page, or from a user who opens a URL in a browser. Pages here would share an
-// origin with each other and with any other service on this machine at that port.
+// fromBrowser reports whether a request comes from a page, or from a user who opens a URL in a browser. Pages here
+// would share an origin with each other and with any other service on this machine at that port.
 func fromBrowser(h http.Header) bool {
 	for name := range h {
 		switch {
-		case strings.HasPrefix(name, "Sec-"), strings.HasPrefix(name, "Access-Control-"), name == "Origin", name == "Service-Worker",
+		case strings.HasPrefix(name, "Sec-"), strings.HasPrefix(name, "Access-Control-"), name == "Origin",
+			name == "Service-Worker",
 			name == "Upgrade-Insecure-Requests":
 			return true
 		}

@@ -33,8 +33,8 @@ const (
 	maxHosts  = 256     // maximum for one program, and for all index pages
 )
 
-// NewHosts returns the hosts of the configuration and those in the record at path, which need not exist; path may be "". If the
-// record cannot be read, NewHosts returns an error and the Hosts without the record.
+// NewHosts returns the hosts of the configuration and those in the record at path, which need not exist; path may be
+// "". If the record cannot be read, NewHosts returns an error and the Hosts without the record.
 func NewHosts(listed []string, path string) (*Hosts, error) {
 	h := &Hosts{path: path}
 	for _, s := range listed {
@@ -160,8 +160,8 @@ func (h *Hosts) allowed(host string) bool {
 	return slices.Contains(h.linked, host)
 }
 
-// link lets clients request objects from a host that an index page of an allowed host links to. It reports whether they may: like
-// redirects, links to the local network are not followed.
+// link lets clients request objects from a host that an index page of an allowed host links to. It reports whether they
+// may: like redirects, links to the local network are not followed.
 func (h *Hosts) link(host string) bool {
 	if h.chosen(host) {
 		return true

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// huggingFace serves a Hugging Face hub to its own client (huggingface_hub). The hub answers HEAD with the properties of a file and
-// a redirect to its storage. The client follows the redirect itself, past the gateway, except to Xet storage, which has its own
-// protocol. So the gateway answers as a hub that stores its files itself.
+// huggingFace serves a Hugging Face hub to its own client (huggingface_hub). The hub answers HEAD with the properties
+// of a file and a redirect to its storage. The client follows the redirect itself, past the gateway, except to Xet
+// storage, which has its own protocol. So the gateway answers as a hub that stores its files itself.
 func (x *exchange) huggingFace(t target) *failure {
 	var stop func(*http.Response, target) bool
 	if x.r.Method == http.MethodHead {

@@ -16,14 +16,15 @@ const (
 	dockerHost = "registry-1.docker.io"
 )
 
-// registry serves container registries as their mirror (OCI distribution specification). The registry comes from the request:
+// registry serves container registries as their mirror (OCI distribution specification). The registry comes from the
+// request:
 //
 //	/v2/NAME/...?ns=HOST  containerd, and programs based on it
 //	/v2/HOST/NAME/...     podman, and clients that use the gateway as the registry
 //	/v2/NAME/...          Docker, which uses mirrors only for its own registry
 //
-// Only the first kind of client knows the registry itself, and handles a demand for a token itself. For the others, the gateway
-// requests an anonymous token.
+// Only the first kind of client knows the registry itself, and handles a demand for a token itself. For the others, the
+// gateway requests an anonymous token.
 func (x *exchange) registry(rest string) *failure {
 	path, query, _ := strings.Cut(rest, "?")
 	values, err := url.ParseQuery(query)

@@ -14,12 +14,13 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// kept are the response fields that are not passed to clients: hop-by-hop ones, those that instruct a browser, and those about the
-// original origin of the response.
+// kept are the response fields that are not passed to clients: hop-by-hop ones, those that instruct a browser, and
+// those about the original origin of the response.
 var kept = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Trailer", "Content-Length",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
-	"Set-Cookie", "Set-Cookie2", "Location", "Refresh", "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data", "Public-Key-Pins",
+	"Set-Cookie", "Set-Cookie2", "Location", "Refresh", "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data",
+	"Public-Key-Pins",
 	"Service-Worker-Allowed", "Sourcemap", "X-Sourcemap", "Report-To", "Reporting-Endpoints", "Nel",
 }
 
@@ -57,7 +58,8 @@ func (x *exchange) reply(a *answer) {
 		return
 	}
 	answerHeader(a.Header)
-	bodiless := x.r.Method == http.MethodHead || a.StatusCode == http.StatusNoContent || a.StatusCode == http.StatusNotModified
+	bodiless := x.r.Method == http.MethodHead || a.StatusCode == http.StatusNoContent ||
+		a.StatusCode == http.StatusNotModified
 	if a.ContentLength >= 0 && a.StatusCode != http.StatusNoContent && a.StatusCode != http.StatusNotModified {
 		a.Header.Set("Content-Length", strconv.FormatInt(a.ContentLength, 10))
 	}
@@ -82,8 +84,8 @@ func (x *exchange) reply(a *answer) {
 	x.g.Log.Debug("answer sent", "method", x.r.Method, "status", a.StatusCode, "bytes", out.sent)
 }
 
-// copy sends the content. If the server refuses to send the rest, copy requests the first URL again, since the URLs that it
-// redirects to are often valid for only minutes.
+// copy sends the content. If the server refuses to send the rest, copy requests the first URL again, since the URLs
+// that it redirects to are often valid for only minutes.
 func (x *exchange) copy(out *clientWriter, a *answer) error {
 	part, renewable := partOf(a.Response)
 	length := a.ContentLength
@@ -115,7 +117,8 @@ type part struct {
 	start, end int64 // byte range within the object
 }
 
-// partOf returns the part in resp, and whether the rest of it could be requested separately and joined to its beginning.
+// partOf returns the part in resp, and whether the rest of it could be requested separately and joined to its
+// beginning.
 func partOf(resp *http.Response) (part, bool) {
 	p := part{id: transport.Identify(resp), end: resp.ContentLength}
 	if resp.StatusCode == http.StatusPartialContent {
@@ -144,7 +147,8 @@ func (x *exchange) rest(a *answer, p part, sent int64) (*http.Response, error) {
 	}
 	c, err := byterange.ParseContentRange(next.Header.Get("Content-Range"))
 	want := byterange.Range{Start: p.start + sent, End: p.end}
-	if err != nil || next.StatusCode != http.StatusPartialContent || c.Range != want || transport.Identify(next.Response) != p.id {
+	if err != nil || next.StatusCode != http.StatusPartialContent || c.Range != want ||
+		transport.Identify(next.Response) != p.id {
 		next.Body.Close()
 		return nil, fmt.Errorf("the first URL answers %d, not the rest of the same version", next.StatusCode)
 	}

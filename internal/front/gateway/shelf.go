@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Index pages arrive in memory. So that one can always be completed, the page that came first need not wait. Of all others together
-// there are at most maxShelf bytes. Pages of one host have maxOfHost, except for the one that came first of them.
+// Index pages arrive in memory. So that one can always be completed, the page that came first need not wait. Of all
+// others together there are at most maxShelf bytes. Pages of one host have maxOfHost, except for the one that came
+// first of them.
 const (
 	maxShelf  = maxIndex + pieceSize // the last piece of the largest page is empty
 	maxOfHost = maxIndex / 2

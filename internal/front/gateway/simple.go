@@ -16,15 +16,15 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Index pages are rewritten in memory: at most maxPages at a time, of maxIndex bytes each. The largest ones of projects have several
-// megabytes.
+// Index pages are rewritten in memory: at most maxPages at a time, of maxIndex bytes each. The largest ones of projects
+// have several megabytes.
 const (
 	maxIndex = 16 << 20
 	maxPages = 2
 )
 
-// simple serves an index of Python packages (PEP 503, PEP 691). Its pages link to files that are often on another host; these links
-// are rewritten to lead through the gateway. Everything else passes unchanged.
+// simple serves an index of Python packages (PEP 503, PEP 691). Its pages link to files that are often on another host;
+// these links are rewritten to lead through the gateway. Everything else passes unchanged.
 func (x *exchange) simple(t target) *failure {
 	h := requestHeader(x.r.Header)
 	h.Set("Accept-Encoding", "identity") // the page is rewritten

@@ -39,8 +39,8 @@ var (
 	errPath   = errors.New("the path has a segment .., or a byte that is not allowed in URLs")
 )
 
-// cleanHost returns the canonical form of "host[:port]" that target and Hosts use. It rejects anything else: user names, escapes,
-// zones, and names that some programs take for numbers.
+// cleanHost returns the canonical form of "host[:port]" that target and Hosts use. It rejects anything else: user
+// names, escapes, zones, and names that some programs take for numbers.
 func cleanHost(s string) (string, error) {
 	host, port := strings.ToLower(s), ""
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
@@ -65,8 +65,8 @@ func cleanHost(s string) (string, error) {
 	return host + ":" + port, nil
 }
 
-// validName reports whether s is the name of a host, or an IPv4 address in its usual form. Some programs take a name whose last
-// label is a number for an address (WHATWG URL, section 3.5): 127.1, 0x7f.1.
+// validName reports whether s is the name of a host, or an IPv4 address in its usual form. Some programs take a name
+// whose last label is a number for an address (WHATWG URL, section 3.5): 127.1, 0x7f.1.
 func validName(s string) bool {
 	if s == "" || len(s) > 253 || strings.ContainsFunc(s, notInHost) {
 		return false
@@ -91,7 +91,8 @@ func notInHost(c rune) bool {
 // escapes are other spellings of segment separators and of dots.
 var escapes = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/")
 
-// checkPath rejects paths whose meaning depends on the reader: servers and clients disagree on ".." segments, plain or escaped.
+// checkPath rejects paths whose meaning depends on the reader: servers and clients disagree on ".." segments, plain or
+// escaped.
 func checkPath(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '#' || c == '\\' {
@@ -163,7 +164,8 @@ func (t target) resolve(reference string) (target, error) {
 	return next, nil
 }
 
-// escaped escapes the bytes that a URL may not have. Servers write queries with such bytes, and clients escape them in this way.
+// escaped escapes the bytes that a URL may not have. Servers write queries with such bytes, and clients escape them in
+// this way.
 func escaped(query string) string {
 	var b strings.Builder
 	for i := range len(query) {
@@ -176,9 +178,9 @@ func escaped(query string) string {
 	return b.String()
 }
 
-// onInternet reports whether servers may lead the gateway to a host that the user did not list. It must be on the internet, at the
-// usual port; otherwise a server could make the gateway send requests to the user's own network. The addresses of names are checked
-// before each dial.
+// onInternet reports whether servers may lead the gateway to a host that the user did not list. It must be on the
+// internet, at the usual port; otherwise a server could make the gateway send requests to the user's own network. The
+// addresses of names are checked before each dial.
 func onInternet(host string) bool {
 	return (strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") || !strings.Contains(host, ":")) &&
 		chain.Check(host) == nil

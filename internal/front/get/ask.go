@@ -23,7 +23,8 @@ const maxRedirects = 20
 // own are the fields that a download sets itself, and those that would change the framing of the request.
 var own = []string{
 	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Host", "Content-Length",
-	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect", "Http2-Settings",
+	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
+	"Http2-Settings",
 }
 
 // Reserved reports whether a line "Name: value" has a field that a download sets itself.
@@ -52,8 +53,8 @@ func CheckFields(h http.Header) error {
 	return nil
 }
 
-// ask requests the object from an offset, of this version if there is one, and follows redirects. It returns an answer with usable
-// content, and where it came from.
+// ask requests the object from an offset, of this version if there is one, and follows redirects. It returns an answer
+// with usable content, and where it came from.
 func (d *download) ask(from int64, of *version) (*http.Response, location, error) {
 	w := &walk{download: d, at: d.asked, header: d.Header.Clone()}
 	if w.header == nil {
@@ -127,8 +128,8 @@ type guide interface {
 	KeepOut(host string) (release func())
 }
 
-// mayLead returns an error if the server of the user's URL is on the internet, and a redirect leads from there to this machine or
-// its networks. It makes sure that the name of a redirect does not lead there either.
+// mayLead returns an error if the server of the user's URL is on the internet, and a redirect leads from there to this
+// machine or its networks. It makes sure that the name of a redirect does not lead there either.
 func (w *walk) mayLead(to location) error {
 	g, knows := w.Transport.(guide)
 	if to.host == w.asked.host || chain.Check(w.asked.host) != nil || knows && g.Inward(w.asked.host) {
@@ -143,7 +144,8 @@ func (w *walk) mayLead(to location) error {
 	return nil
 }
 
-// redirected decides whether the redirect to r is followed, and replaces the fields of r: net/http copied more than r may have.
+// redirected decides whether the redirect to r is followed, and replaces the fields of r: net/http copied more than r
+// may have.
 func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	next, err := newLocation(r.URL)
 	switch {
@@ -151,12 +153,14 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 		return nowhere(err)
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
-			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
+			Kind: Server, Redirect: true, Host: next.url.Host,
+			Err:  fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
 			Next: "to accept this, add --allow-downgrade, and verify the file with --checksum",
 		}
 	case len(via) > maxRedirects:
 		return &Error{
-			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("more than %d redirects, the last to %s", maxRedirects, next.url.Host),
+			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("more than %d redirects, the last to %s",
+				maxRedirects, next.url.Host),
 			Next: "open the URL in a browser to see whether it needs a login",
 		}
 	case next.origin() != w.at.origin():
@@ -181,24 +185,28 @@ func inward(to location) *Error {
 // nowhere returns the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
-		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err), Next: "check the URL",
+		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err),
+		Next: "check the URL",
 	}
 }
 
 // leads reports whether an answer is a redirect.
 func leads(resp *http.Response) bool {
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	}
 	return false
 }
 
-// acceptable returns the error that an answer represents, or nil if its content is that of the object (or may be, for a resume).
+// acceptable returns the error that an answer represents, or nil if its content is that of the object (or may be, for a
+// resume).
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
 	if leads(resp) { // otherwise net/http would have followed it
 		return &Error{
-			Kind: Server, Redirect: true, Host: at.url.Host, Err: fmt.Errorf("the server answers %s without a Location field", status(resp.StatusCode)), Next: "check the URL",
+			Kind: Server, Redirect: true, Host: at.url.Host, Err: fmt.Errorf("the server answers %s without a Location field",
+				status(resp.StatusCode)), Next: "check the URL",
 		}
 	}
 	switch resp.StatusCode {
@@ -212,8 +220,8 @@ func (d *download) acceptable(resp *http.Response, from int64, at location) erro
 	return refused(resp, at)
 }
 
-// differs returns the reason why the content of an answer cannot be joined to the first from bytes of a version, "" if it can (RFC
-// 9110 section 15.3.7.3).
+// differs returns the reason why the content of an answer cannot be joined to the first from bytes of a version, "" if
+// it can (RFC 9110 section 15.3.7.3).
 func differs(resp *http.Response, from int64, of version) string {
 	const changed = "the file on the server has changed"
 	id := transport.Identify(resp)
@@ -236,7 +244,8 @@ func differs(resp *http.Response, from int64, of version) string {
 	return ""
 }
 
-// markOf returns a digest of the properties in which two versions may differ even if they have the same validator and size.
+// markOf returns a digest of the properties in which two versions may differ even if they have the same validator and
+// size.
 func markOf(id transport.Identity) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{id.ETag, id.Modified, id.Type, id.Location}, "\n")))
 	return hex.EncodeToString(sum[:16])
@@ -250,8 +259,8 @@ func status(code int) string {
 	return strconv.Itoa(code)
 }
 
-// Fields returns the header for the user's lines "Name: value"; "Name:" removes a field that would be sent otherwise. agent is
-// the User-Agent, "" for none.
+// Fields returns the header for the user's lines "Name: value"; "Name:" removes a field that would be sent otherwise.
+// agent is the User-Agent, "" for none.
 func Fields(lines []string, agent string) (http.Header, error) {
 	h := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
 	if agent != "" {
@@ -261,7 +270,8 @@ func Fields(lines []string, agent string) (http.Header, error) {
 	for _, line := range lines {
 		name, value, ok := cutField(line)
 		if !ok {
-			return nil, errors.New(`a --header is not a field: write it as "Name: value"`) // may contain a secret, so is not shown
+			// may contain a secret, so is not shown
+			return nil, errors.New(`a --header is not a field: write it as "Name: value"`)
 		}
 		if !slices.Contains(given, name) { // the first line with a name replaces the default
 			given = append(given, name)

@@ -44,7 +44,8 @@ func (c *Checksum) start() hash.Hash {
 	return c.make()
 }
 
-// verify returns the sum of h, like "sha256:HEX", and an error if it differs from the wanted one; "" and nil if c is nil.
+// verify returns the sum of h, like "sha256:HEX", and an error if it differs from the wanted one; "" and nil if c is
+// nil.
 func (c *Checksum) verify(h hash.Hash) (string, error) {
 	if c == nil {
 		return "", nil

@@ -42,14 +42,17 @@ const (
 var outcomeCodes = map[fault.Outcome]Code{
 	fault.NoLink: CodeNoLink, fault.NoSlot: CodeNoLink, fault.Unbound: CodeNoLink,
 	fault.UnknownName: CodeUnknownName, fault.SilentDNS: CodeUnknownName,
-	fault.Unreachable: CodeUnreachable, fault.Unknown: CodeUnreachable, fault.PortClosed: CodeUnreachable, fault.NoRoute: CodeUnreachable,
+	fault.Unreachable: CodeUnreachable, fault.Unknown: CodeUnreachable, fault.PortClosed: CodeUnreachable,
+	fault.NoRoute: CodeUnreachable,
 	fault.Silence: CodeSilent, fault.Timeout: CodeSilent,
 	fault.Short: CodeBrokeOff, fault.Reset: CodeBrokeOff, fault.Unanswered: CodeBrokeOff, fault.Stale: CodeBrokeOff,
 	fault.LinkLost: CodeBrokeOff, fault.Canceled: CodeBrokeOff,
 	fault.BadCertificate: CodeCertificate, fault.WrongClock: CodeCertificate, fault.BadTLS: CodeTLS,
-	fault.Denied: CodeForbidden, fault.Rebound: CodeForbidden, fault.OffLink: CodeForbidden, fault.UpstreamDenied: CodeForbidden,
-	fault.Busy: CodeBusy, fault.Changed: CodeChanged, fault.Differs: CodeDiffers,
-	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer, fault.Malformed: CodeBadAnswer,
+	fault.Denied: CodeForbidden, fault.Rebound: CodeForbidden, fault.OffLink: CodeForbidden,
+	fault.UpstreamDenied: CodeForbidden,
+	fault.Busy:           CodeBusy, fault.Changed: CodeChanged, fault.Differs: CodeDiffers,
+	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer,
+	fault.Malformed: CodeBadAnswer,
 }
 
 // Code returns the reason why the download failed.

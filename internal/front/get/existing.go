@@ -10,7 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/host/partial"
 )
 
-// errExisting is the outcome of a download with Resume whose file is there without a .part: it was completed, or is the user's own.
+// errExisting is the outcome of a download with Resume whose file is there without a .part: it was completed, or is the
+// user's own.
 var errExisting = errors.New("the file is there")
 
 // existing reports whether a file is left as it is instead of being resumed.

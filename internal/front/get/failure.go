@@ -35,12 +35,13 @@ type Error struct {
 	Next string // next step for the user
 	// Temporary reports whether the same download may work later without any action by the user.
 	Temporary bool
-	After     time.Duration // how long the server asks to wait before that (Retry-After, RFC 9110 section 10.2.3); 0 = it does not say
-	Kept      string        // where the bytes received so far are, or why none were kept; "" if there is nothing to report
-	Status    int           // of the HTTP answer that is the error; 0 = there is none
-	Redirect  bool          // the error is the target of a redirect
-	Host      string        // host of the last request; "" = none
-	Outcome   fault.Outcome // of the request; Complete if the request is not the error
+	// how long the server asks to wait before that (Retry-After, RFC 9110 section 10.2.3); 0 = it does not say
+	After    time.Duration
+	Kept     string        // where the bytes received so far are, or why none were kept; "" if there is nothing to report
+	Status   int           // of the HTTP answer that is the error; 0 = there is none
+	Redirect bool          // the error is the target of a redirect
+	Host     string        // host of the last request; "" = none
+	Outcome  fault.Outcome // of the request; Complete if the request is not the error
 
 	taken bool // the name belongs to something else; another name may work
 }
@@ -71,7 +72,14 @@ func canceled(err error) error {
 func unreachable(err error, at location) error {
 	o := transport.FailureOf(err).Outcome
 	row := o.Row()
-	e := &Error{Kind: Kind(row.Exit), Err: fmt.Errorf("%s: %w", at.url.Host, err), Next: row.Next, Temporary: row.Retry, Host: at.url.Host, Outcome: o}
+	e := &Error{
+		Kind:      Kind(row.Exit),
+		Err:       fmt.Errorf("%s: %w", at.url.Host, err),
+		Next:      row.Next,
+		Temporary: row.Retry,
+		Host:      at.url.Host,
+		Outcome:   o,
+	}
 	if o == fault.NoLink {
 		e.Err = err
 	}
@@ -80,7 +88,9 @@ func unreachable(err error, at location) error {
 
 // broken returns the error of content that ended early.
 func broken(err error) error {
-	e := &Error{Kind: Network, Err: fmt.Errorf("the download was interrupted: %w", err), Next: "try again", Temporary: true}
+	e := &Error{
+		Kind: Network, Err: fmt.Errorf("the download was interrupted: %w", err), Next: "try again", Temporary: true,
+	}
 	o := transport.FailureOf(err).Outcome
 	if e.Outcome = o; o == fault.Unknown {
 		e.Outcome = fault.Short
@@ -99,8 +109,15 @@ func broken(err error) error {
 
 // refused returns the error of an answer that is not the object.
 func refused(resp *http.Response, at location) error {
-	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later", Host: at.url.Host, Status: resp.StatusCode}
-	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusHTTPVersionNotSupported &&
+	e := &Error{
+		Kind:   Server,
+		Err:    fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)),
+		Next:   "try again later",
+		Host:   at.url.Host,
+		Status: resp.StatusCode,
+	}
+	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented &&
+		resp.StatusCode != http.StatusHTTPVersionNotSupported &&
 		resp.StatusCode != http.StatusNetworkAuthenticationRequired
 	switch resp.StatusCode {
 	case http.StatusPartialContent:

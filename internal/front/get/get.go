@@ -64,7 +64,8 @@ func NewMeter() *Meter {
 	return m
 }
 
-// Now returns the name of the file ("" until it is known), the number of bytes in it, and its size (-1 until it is known).
+// Now returns the name of the file ("" until it is known), the number of bytes in it, and its size (-1 until it is
+// known).
 func (m *Meter) Now() (file string, have, size int64) {
 	if f := m.file.Load(); f != nil {
 		file = *f
@@ -72,8 +73,8 @@ func (m *Meter) Now() (file string, have, size int64) {
 	return file, m.have.Load(), m.size.Load()
 }
 
-// Type returns the media type of the first response, in lower case and without parameters; "" if there is none, or it is not
-// known yet.
+// Type returns the media type of the first response, in lower case and without parameters; "" if there is none, or it
+// is not known yet.
 func (m *Meter) Type() string {
 	if t := m.kind.Load(); t != nil {
 		return *t
@@ -204,8 +205,8 @@ type output interface {
 	begin(v version) error
 	// complete turns the output into the file and returns its checksum, "" if none was requested.
 	complete() (sum string, err error)
-	// abandon keeps a download that can be resumed, removes the rest, and returns a hint for the user. It does nothing after
-	// complete.
+	// abandon keeps a download that can be resumed, removes the rest, and returns a hint for the user. It does nothing
+	// after complete.
 	abandon() (advice string)
 }
 
@@ -303,7 +304,9 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		}
 		if cause != "" {
 			if d.restarts++; d.restarts > maxRestarts {
-				return false, &Error{Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", repeatedly"), Next: "try again later"}
+				return false, &Error{
+					Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", repeatedly"), Next: "try again later",
+				}
 			}
 			d.note(cause + ": starting again")
 			d.result.Resumed = 0
@@ -377,7 +380,10 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 	case resp.ContentLength >= 0 && w.n != resp.ContentLength:
 		return false, broken(io.ErrUnexpectedEOF)
 	case v.size >= 0 && have > v.size:
-		return false, &Error{Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the file has"), Next: "try again"}
+		return false, &Error{
+			Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the file has"),
+			Next: "try again",
+		}
 	}
 	more = v.size >= 0 && have < v.size // a server may send less than requested
 	if more && w.n == 0 {

@@ -129,7 +129,8 @@ func escapeQuery(q string) string {
 	return b.String()
 }
 
-// cutField splits "Name: value" and returns the name in canonical form. It rejects anything but a field line (RFC 9110 section 5).
+// cutField splits "Name: value" and returns the name in canonical form. It rejects anything but a field line (RFC 9110
+// section 5).
 func cutField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	if !ok || !httpguts.ValidHeaderFieldName(name) || strings.ContainsAny(value, "\r\n\x00") {

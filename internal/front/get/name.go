@@ -16,8 +16,8 @@ import (
 // defaultName is the name for URLs whose path ends in a slash.
 const defaultName = "index.html"
 
-// maxName is the maximum length of a file's name in bytes, so that it fits with the longest suffix into the 255 bytes of file
-// systems.
+// maxName is the maximum length of a file's name in bytes, so that it fits with the longest suffix into the 255 bytes
+// of file systems.
 const maxName = 255 - len(partial.Suffix)
 
 // NameOf returns the name under which a URL is saved unless something else gives one.
@@ -54,8 +54,8 @@ func serverName(h http.Header, at location) string {
 	return at.name()
 }
 
-// dispositionName returns the file name in a Content-Disposition field (RFC 6266), "" if there is none. Many servers escape bytes
-// as in a URL, or send ISO 8859-1, without saying so.
+// dispositionName returns the file name in a Content-Disposition field (RFC 6266), "" if there is none. Many servers
+// escape bytes as in a URL, or send ISO 8859-1, without saying so.
 func dispositionName(field string) string {
 	_, params, err := mime.ParseMediaType(field)
 	name := params["filename"]
@@ -80,8 +80,8 @@ var (
 	bare     = regexp.MustCompile(`(?i)(?:^|;)\s*filename\s*=\s*`)
 )
 
-// rawName returns the name in a field that breaks the grammar: one with spaces but no quotes, or with quotes inside. A field with
-// two names is ambiguous.
+// rawName returns the name in a field that breaks the grammar: one with spaces but no quotes, or with quotes inside. A
+// field with two names is ambiguous.
 func rawName(field string) string {
 	found := bare.FindAllStringIndex(field, 2)
 	if len(found) != 1 {
@@ -100,8 +100,8 @@ func rawName(field string) string {
 	return strings.TrimSpace(name)
 }
 
-// SafeName makes a base name from a server's text or a URL. The name can neither leave the folder nor be hidden in it, a terminal
-// shows it unchanged, and it is never that of a partial file.
+// SafeName makes a base name from a server's text or a URL. The name can neither leave the folder nor be hidden in it,
+// a terminal shows it unchanged, and it is never that of a partial file.
 func SafeName(s string) string {
 	var b strings.Builder
 	for _, r := range s {

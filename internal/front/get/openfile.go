@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/host/partial"
 )
 
-// OpenFile is a file that another program opened, named and keeps: an app whose downloads this program runs. The app also has to
-// remember which object and version the bytes belong to.
+// OpenFile is a file that another program opened, named and keeps: an app whose downloads this program runs. The app
+// also has to remember which object and version the bytes belong to.
 type OpenFile struct {
 	File *os.File
 	Version
@@ -24,11 +24,14 @@ type Version struct {
 	Mark      string // digest of its other properties, and which file it was told for
 }
 
-// Fill downloads the object at url into h and resumes an earlier download if possible. Fill calls began, which may be nil, in its
-// own goroutine each time the file starts over. The result's File is the server's name for the object, "" if no response arrived.
-// The meter must be new. When Fill returns, with or without an error, h describes the content of the file. An error is an *Error.
-// If a complete file does not have the expected checksum, it is emptied, and the next Fill starts over.
-func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
+// Fill downloads the object at url into h and resumes an earlier download if possible. Fill calls began, which may be
+// nil, in its own goroutine each time the file starts over. The result's File is the server's name for the object, ""
+// if no response arrived. The meter must be new. When Fill returns, with or without an error, h describes the content
+// of the file. An error is an *Error. If a complete file does not have the expected checksum, it is emptied, and the
+// next Fill starts over.
+func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter,
+	began func(name string, v Version),
+) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true
 	out := &openOutput{OpenFile: h, download: d, began: began}
@@ -56,7 +59,8 @@ func (h *openOutput) check() error {
 	if err != nil {
 		return fileError(err, "the file")
 	}
-	if _, ok := partial.Unseal(h.File, h.Mark); !ok || h.Have < 0 || h.Have > info.Size() || h.Validator == "" || h.Size >= 0 && h.Have > h.Size {
+	if _, ok := partial.Unseal(h.File, h.Mark); !ok || h.Have < 0 || h.Have > info.Size() || h.Validator == "" ||
+		h.Size >= 0 && h.Have > h.Size {
 		h.Have, h.Version = 0, Version{Size: -1}
 	}
 	return nil

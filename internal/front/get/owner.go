@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// In a folder that several users may write to, another user can put a file, a pipe or a link where a download will look next. So an
-// existing file is used only if no other user can have made it or written to it.
+// In a folder that several users may write to, another user can put a file, a pipe or a link where a download will look
+// next. So an existing file is used only if no other user can have made it or written to it.
 
 // strangerError reports that another user owns a file. The file is left alone, whatever the user's flags are.
 type strangerError struct {
@@ -24,8 +24,8 @@ func (e *strangerError) Error() string { return fmt.Sprintf("%s belongs to user 
 // errNotRegular reports that a file is a pipe, a device or the like.
 var errNotRegular = errors.New("is not a regular file")
 
-// ours returns an error unless a file is regular and the user's own, and only that user can have written to it. The file must be
-// open, since its name may later lead to another file.
+// ours returns an error unless a file is regular and the user's own, and only that user can have written to it. The
+// file must be open, since its name may later lead to another file.
 func ours(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -57,8 +57,8 @@ func owned(info fs.FileInfo, name string, users ...int) error {
 	return &strangerError{name, uid}
 }
 
-// openTo gives write permission for a complete file to those who may read it, unless the umask forbids it. A .part must not have
-// this permission, but the new files of other programs do.
+// openTo gives write permission for a complete file to those who may read it, unless the umask forbids it. A .part must
+// not have this permission, but the new files of other programs do.
 func openTo(f *os.File, umask fs.FileMode) {
 	if info, err := f.Stat(); err == nil {
 		mode := info.Mode().Perm()
@@ -68,8 +68,8 @@ func openTo(f *os.File, umask fs.FileMode) {
 	}
 }
 
-// umask returns the umask of this process, or one that permits nothing if it is unknown. It does not use the system call that reads
-// the umask, which also changes it for all threads (umask(2)).
+// umask returns the umask of this process, or one that permits nothing if it is unknown. It does not use the system
+// call that reads the umask, which also changes it for all threads (umask(2)).
 func umask() fs.FileMode {
 	text, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(text)) {

@@ -40,8 +40,8 @@ type part struct {
 	unclaimed error             // why
 }
 
-// open makes the output for a name from the user or from SafeName. Every failure that can be detected before the first byte happens
-// here.
+// open makes the output for a name from the user or from SafeName. Every failure that can be detected before the first
+// byte happens here.
 func (d *download) open(name string) (output, error) {
 	if d.Dir != "" && !filepath.IsAbs(name) {
 		if err := os.MkdirAll(d.Dir, 0o777); err != nil {
@@ -80,11 +80,13 @@ func (d *download) openNamed(name string) (output, error) {
 			return nil, errExisting
 		}
 		return nil, &Error{
-			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force", taken: true,
+			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force",
+			taken: true,
 		}
 	}
 	p := &part{
-		ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start(), store: d.Partial, url: d.asked.url.String(),
+		ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start(), store: d.Partial,
+		url: d.asked.url.String(),
 	}
 	if err := p.openFile(d.Resume); err != nil {
 		return nil, err
@@ -106,7 +108,8 @@ func (p *part) openFile(resume bool) error {
 	f, err := createPart(name)
 	if errors.Is(err, fs.ErrExist) && !resume && !p.force {
 		return &Error{
-			Kind: File, Err: fmt.Errorf("%s exists from an earlier download", name), Next: "resume it with --resume, or start again with --force",
+			Kind: File, Err: fmt.Errorf("%s exists from an earlier download", name),
+			Next: "resume it with --resume, or start again with --force",
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -128,8 +131,9 @@ func createPart(name string) (*os.File, error) {
 	return f, lock(f)
 }
 
-// openOld opens and locks an existing .part. The .part is resumed, or with force replaced by a new one, so that a process that has
-// it open, or another name of it, cannot affect the new download. A .part of another user is left alone.
+// openOld opens and locks an existing .part. The .part is resumed, or with force replaced by a new one, so that a
+// process that has it open, or another name of it, cannot affect the new download. A .part of another user is left
+// alone.
 func (p *part) openOld(name string, resume bool) (*os.File, error) {
 	old, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block the open
 	if errors.Is(err, fs.ErrPermission) {
@@ -184,7 +188,8 @@ func lock(f *os.File) error {
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return &Error{
-			Kind: File, Err: fmt.Errorf("another download is writing %s", f.Name()), Next: "wait for it, or choose another name with -o", taken: true,
+			Kind: File, Err: fmt.Errorf("another download is writing %s", f.Name()),
+			Next: "wait for it, or choose another name with -o", taken: true,
 		}
 	}
 	return err
@@ -212,7 +217,8 @@ func (p *part) trust(d *download) error {
 			Kind: File, Err: fmt.Errorf("the URL that %s belongs to is not known: %w", p.f.Name(), err),
 			Next: "start again with --force, or choose another name with -o", taken: true,
 		}
-	case found.URL != p.url && !slices.Contains(d.Mirrors, found.URL) && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
+	// a validator distinguishes versions of one URL (R91)
+	case found.URL != p.url && !slices.Contains(d.Mirrors, found.URL) && d.Checksum == nil:
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s belongs to another URL", p.f.Name()),
 			Next: "start again with --force, or verify with --checksum that both URLs have the same file", taken: true,
@@ -278,8 +284,8 @@ func (p *part) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// hashStep is how many bytes are read back and hashed between two writes: enough to catch up when a gap closes, but so little that
-// the links do not wait for it.
+// hashStep is how many bytes are read back and hashed between two writes: enough to catch up when a gap closes, but so
+// little that the links do not wait for it.
 const hashStep = 1 << 20
 
 // advance implements placed.
@@ -308,8 +314,8 @@ func (p *part) hash(most int64) error {
 	return nil
 }
 
-// watch claims the .part, before it changes, and keeps the claim up to date from now on. Without a claim, the download works but
-// cannot be resumed.
+// watch claims the .part, before it changes, and keeps the claim up to date from now on. Without a claim, the download
+// works but cannot be resumed.
 func (p *part) watch(has partial.Found) {
 	p.claim, p.unclaimed = p.store.Claim(p.f, has)
 }
@@ -388,8 +394,8 @@ func (p *part) complete() (sum string, err error) {
 	return sum, syncDir(filepath.Dir(p.name))
 }
 
-// room fails if the disk has less space than the rest of a file of this size takes: it would be full in the middle of the download.
-// size is -1 if unknown.
+// room fails if the disk has less space than the rest of a file of this size takes: it would be full in the middle of
+// the download. size is -1 if unknown.
 func (p *part) room(size int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(p.f.Fd()), &fs); err != nil || fs.Blocks == 0 { // some network file systems do not tell
@@ -403,7 +409,8 @@ func (p *part) room(size int64) error {
 	if size <= free {
 		return nil
 	}
-	return fileError(fmt.Errorf("%w: the file takes %.1f MB, and %.1f MB are free", syscall.ENOSPC, float64(size)/1e6, float64(free)/1e6), p.name)
+	return fileError(fmt.Errorf("%w: the file takes %.1f MB, and %.1f MB are free", syscall.ENOSPC, float64(size)/1e6,
+		float64(free)/1e6), p.name)
 }
 
 // date gives the complete file the time at which its content was modified. One in the future would be wrong.
@@ -440,7 +447,8 @@ func (p *part) abandon() string {
 	_ = p.f.Truncate(p.size) // the claim counts the bytes without a gap
 	p.claim.Keep(p.size, failed == nil && p.f.Sync() == nil)
 	p.f.Close()
-	return fmt.Sprintf("%d of %d bytes are kept in %s: to continue, run the same command with --resume", p.size, p.object.Size, p.f.Name())
+	return fmt.Sprintf("%d of %d bytes are kept in %s: to continue, run the same command with --resume", p.size,
+		p.object.Size, p.f.Name())
 }
 
 // syncDir makes a rename in a folder durable.

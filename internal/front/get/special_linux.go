@@ -13,14 +13,14 @@ import (
 // errRegular reports that a file is not the device or pipe that was found under its name before.
 var errRegular = errors.New("it is no longer a device or a pipe")
 
-// openSpecial opens a device or a pipe that the user named, for writing. A pipe must belong to the user or root, and so must every
-// symbolic link that leads there, since their owners can read the data. Only root makes devices.
+// openSpecial opens a device or a pipe that the user named, for writing. A pipe must belong to the user or root, and so
+// must every symbolic link that leads there, since their owners can read the data. Only root makes devices.
 func openSpecial(name string) (*os.File, error) {
 	if err := followsOwn(name); err != nil {
 		return nil, err
 	}
-	// O_PATH only locates the file: the check comes before the file is opened, and the file opened later is the one that was
-	// checked.
+	// O_PATH only locates the file: the check comes before the file is opened, and the file opened later is the one that
+	// was checked.
 	found, err := os.OpenFile(name, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func followsOwn(name string) error {
 	return nil
 }
 
-// nameless reports whether a pipe is not in any folder, so that another user cannot have put it there. A pipe that the shell made,
-// which /dev/stdout leads to, belongs to the user who called sudo.
+// nameless reports whether a pipe is not in any folder, so that another user cannot have put it there. A pipe that the
+// shell made, which /dev/stdout leads to, belongs to the user who called sudo.
 func nameless(f *os.File) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &s) == nil && s.Type == unix.PIPEFS_MAGIC

@@ -11,13 +11,13 @@ import (
 	"github.com/tributary-http/tributary/internal/host/partial"
 )
 
-// Unique lets a download choose an unused name when there is no user to ask: "big.iso", then "big.1.iso" and so on. A .part that
-// this download can resume, with Options.Resume, does not count as used.
+// Unique lets a download choose an unused name when there is no user to ask: "big.iso", then "big.1.iso" and so on. A
+// .part that this download can resume, with Options.Resume, does not count as used.
 type Unique struct {
 	// Taken reports whether a path belongs to another download, even if the file does not exist yet. May be nil.
 	Taken func(file string) bool
-	// Opened is called with the path of the file before the first byte is written. If it returns an error, the download ends with that
-	// error. May be nil. The claim of a complete file stays: the caller forgets it.
+	// Opened is called with the path of the file before the first byte is written. If it returns an error, the download
+	// ends with that error. May be nil. The claim of a complete file stays: the caller forgets it.
 	Opened func(file string) error
 }
 

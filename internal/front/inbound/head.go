@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// head follows the heads of requests in a stream of bytes. It escapes each percent sign in a target that does not begin an escape,
-// since net/http refuses such targets, and knows how to undo that. After a request with content, or with another protocol behind
-// it, it lets everything pass: net/http knows where the next request begins, and a mistake here would change content.
+// head follows the heads of requests in a stream of bytes. It escapes each percent sign in a target that does not begin
+// an escape, since net/http refuses such targets, and knows how to undo that. After a request with content, or with
+// another protocol behind it, it lets everything pass: net/http knows where the next request begins, and a mistake here
+// would change content.
 type head struct {
 	part   part
 	last   bool   // this is the last head that is followed
@@ -31,7 +32,8 @@ const (
 // longestName is the length of the longest name that matters: transfer-encoding.
 const longestName = 17
 
-// take processes bytes. out are those to deliver now, up to the end of a head; more are those behind them. Both may be parts of b.
+// take processes bytes. out are those to deliver now, up to the end of a head; more are those behind them. Both may be
+// parts of b.
 func (h *head) take(b []byte) (out, more []byte) {
 	if h.part == rest {
 		return b, nil

@@ -19,9 +19,10 @@ const (
 	lastLook  = time.Second
 )
 
-// left waits until a client that sends no more has left, or the connection's read deadline, and returns the error of the read that
-// waits for it. A client that ends its sending side and one that closes its socket look alike here, until something is sent to
-// them: then the latter answers with a reset. Within this machine, the kernel knows whether a program still holds the socket.
+// left waits until a client that sends no more has left, or the connection's read deadline, and returns the error of
+// the read that waits for it. A client that ends its sending side and one that closes its socket look alike here, until
+// something is sent to them: then the latter answers with a reset. Within this machine, the kernel knows whether a
+// program still holds the socket.
 func (c *Conn) left() error {
 	abandoned := c.abandoned()
 	nc := c.Conn
@@ -70,7 +71,8 @@ func hungUp(fd uintptr) bool {
 	return err == nil && n > 0
 }
 
-// abandoned returns a function that reports whether the client is on this machine, and no program holds its end any more.
+// abandoned returns a function that reports whether the client is on this machine, and no program holds its end any
+// more.
 func (c *Conn) abandoned() func() bool {
 	var local, remote netip.AddrPort
 	if c.ends != nil {

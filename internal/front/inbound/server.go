@@ -1,5 +1,6 @@
-// Package inbound stands between clients that speak HTTP/1 and net/http, for requests that net/http would refuse or give up although
-// they can be served: those with a percent sign that begins no escape, and those of clients that send no more.
+// Package inbound stands between clients that speak HTTP/1 and net/http, for requests that net/http would refuse or
+// give up although they can be served: those with a percent sign that begins no escape, and those of clients that send
+// no more.
 //
 // Reasons: docs/decisions/half-closed-clients.md.
 package inbound
@@ -12,18 +13,18 @@ import (
 	"net/netip"
 )
 
-// Server is an http.Server whose connections are Conns. The hooks and the handler of the http.Server see what they would see
-// without it, except that a target has the bytes that the client sent.
+// Server is an http.Server whose connections are Conns. The hooks and the handler of the http.Server see what they
+// would see without it, except that a target has the bytes that the client sent.
 type Server struct {
 	*http.Server
-	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself, as for a
-	// redirected one; otherwise zero values. nil = they always are.
+	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself,
+	// as for a redirected one; otherwise zero values. nil = they always are.
 	Ends func(nc net.Conn) (local, remote netip.AddrPort)
 	TLS  TLS // if not nil, called when a client begins TLS on a connection that expects HTTP
 }
 
-// TLS returns a connection above nc that speaks TLS; early was read from nc. Without a connection and an error, the client gets the
-// answer of net/http, in plain text.
+// TLS returns a connection above nc that speaks TLS; early was read from nc. Without a connection and an error, the
+// client gets the answer of net/http, in plain text.
 type TLS func(nc net.Conn, early []byte) (net.Conn, error)
 
 type connKey struct{}
@@ -85,7 +86,8 @@ func (l listener) Accept() (net.Conn, error) {
 	return &Conn{Conn: nc, ends: l.ends, tls: l.tls}, nil
 }
 
-// Unwrap returns the connection below a Conn that was hijacked, and the bytes read from it that its reader has not seen yet.
+// Unwrap returns the connection below a Conn that was hijacked, and the bytes read from it that its reader has not seen
+// yet.
 func Unwrap(nc net.Conn) (below net.Conn, unread []byte) {
 	if c, ok := nc.(*Conn); ok {
 		return c.NetConn(), append(c.out, c.in...)

@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	ownLife     = 90 * 24 * time.Hour  // lifetime of an authority in memory; it ends with its process, which may be a shell
+	// lifetime of an authority in memory; it ends with its process, which may be a shell
+	ownLife     = 90 * 24 * time.Hour
 	storedLife  = 825 * 24 * time.Hour // lifetime of an authority in files
 	leafLife    = 24 * time.Hour
 	leafRenewal = leafLife / 2
@@ -40,8 +41,8 @@ type Authority struct {
 	leaves *lru.Cache[string, *tls.Certificate]
 }
 
-// New returns an authority with the given name whose key exists only in memory. Its certificates are valid for hosts, which are
-// names with their subdomains, or addresses; none means every host.
+// New returns an authority with the given name whose key exists only in memory. Its certificates are valid for hosts,
+// which are names with their subdomains, or addresses; none means every host.
 func New(name string, hosts []string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -86,8 +87,8 @@ func authorityTemplate(name string, life time.Duration) *x509.Certificate {
 	}
 }
 
-// constrain restricts a certificate to hosts (RFC 5280 section 4.2.1.10). A kind of name without a constraint is unrestricted, so
-// addresses are excluded if only names are permitted, and vice versa.
+// constrain restricts a certificate to hosts (RFC 5280 section 4.2.1.10). A kind of name without a constraint is
+// unrestricted, so addresses are excluded if only names are permitted, and vice versa.
 func constrain(template *x509.Certificate, hosts []string) error {
 	if len(hosts) == 0 {
 		return nil
@@ -95,7 +96,9 @@ func constrain(template *x509.Certificate, hosts []string) error {
 	for _, h := range hosts {
 		if ip, err := netip.ParseAddr(h); err == nil {
 			b := ip.Unmap().AsSlice()
-			template.PermittedIPRanges = append(template.PermittedIPRanges, &net.IPNet{IP: b, Mask: net.CIDRMask(8*len(b), 8*len(b))})
+			template.PermittedIPRanges = append(template.PermittedIPRanges, &net.IPNet{
+				IP: b, Mask: net.CIDRMask(8*len(b), 8*len(b)),
+			})
 			continue
 		}
 		if !hostName(h) {
@@ -123,16 +126,17 @@ func allAddresses() []*net.IPNet {
 // noName is in a domain that does not exist (RFC 6761 section 6.4).
 const noName = "none.invalid"
 
-// hostName reports whether s can be the name of a host: it has a dot and is not a suffix under which everybody can register names.
-// Suffixes that companies own, like s3.amazonaws.com, are hosts, too.
+// hostName reports whether s can be the name of a host: it has a dot and is not a suffix under which everybody can
+// register names. Suffixes that companies own, like s3.amazonaws.com, are hosts, too.
 func hostName(s string) bool {
 	labels := strings.Split(s, ".")
 	suffix, registry := publicsuffix.PublicSuffix(strings.ToLower(s))
-	return len(s) <= 253 && len(labels) > 1 && !(registry && len(suffix) == len(s)) && !slices.ContainsFunc(labels, func(l string) bool {
-		return l == "" || len(l) > 63 || strings.ContainsFunc(l, func(c rune) bool {
-			return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	return len(s) <= 253 && len(labels) > 1 && !(registry && len(suffix) == len(s)) &&
+		!slices.ContainsFunc(labels, func(l string) bool {
+			return l == "" || len(l) > 63 || strings.ContainsFunc(l, func(c rune) bool {
+				return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+			})
 		})
-	})
 }
 
 func serial() *big.Int {

@@ -1,9 +1,9 @@
-// Package intercept opens the TLS connections of programs that trust a local authority, so that the requests in them can be
-// divided like any other.
+// Package intercept opens the TLS connections of programs that trust a local authority, so that the requests in them
+// can be divided like any other.
 //
-// A program sends CONNECT to the proxy. An Interceptor looks at its ClientHello, opens a TLS connection to the origin and
-// verifies it, and only then answers the program with a certificate of its own Authority. It offers the protocol that the origin
-// chose. Everything else stays a tunnel, whose bytes are not inspected:
+// A program sends CONNECT to the proxy. An Interceptor looks at its ClientHello, opens a TLS connection to the origin
+// and verifies it, and only then answers the program with a certificate of its own Authority. It offers the protocol
+// that the origin chose. Everything else stays a tunnel, whose bytes are not inspected:
 //
 //   - hosts that must not be opened: those outside of Only, and those listed in excluded.txt;
 //   - connections that are not TLS, or name another host than the CONNECT did, or ask for a protocol other than HTTP;

@@ -40,8 +40,8 @@ const (
 
 var errSeen = errors.New("the ClientHello was read")
 
-// readHello reads the first message of a client. It recognizes a protocol other than TLS by the first byte; a client that sends
-// nothing is waiting for its server to speak.
+// readHello reads the first message of a client. It recognizes a protocol other than TLS by the first byte; a client
+// that sends nothing is waiting for its server to speak.
 func readHello(nc net.Conn, early []byte) (hello, error) {
 	r := &recorded{Conn: nc, from: io.MultiReader(bytes.NewReader(early), nc)}
 	if err := nc.SetReadDeadline(time.Now().Add(speakTime)); err != nil {
@@ -101,7 +101,8 @@ func (silent) Write(p []byte) (int, error) { return len(p), nil }
 // Close implements net.Conn.
 func (silent) Close() error { return nil }
 
-// replayed is a connection that first returns bytes that were already read from it. It keeps the last bytes of a handshake.
+// replayed is a connection that first returns bytes that were already read from it. It keeps the last bytes of a
+// handshake.
 type replayed struct {
 	net.Conn
 	from io.Reader
@@ -139,8 +140,9 @@ func (r *replayed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// alert returns the unencrypted alert with which the client ended the handshake, or 0 if there is none. In TLS 1.3, OpenSSL does
-// not encrypt an alert that it sends in place of its first handshake record; crypto/tls takes it for a forged record.
+// alert returns the unencrypted alert with which the client ended the handshake, or 0 if there is none. In TLS 1.3,
+// OpenSSL does not encrypt an alert that it sends in place of its first handshake record; crypto/tls takes it for a
+// forged record.
 func (r *replayed) alert() tls.AlertError {
 	if len(r.last) == alertSize && bytes.HasPrefix(r.last, []byte{recordAlert, 3, 3, 0, 2}) {
 		return tls.AlertError(r.last[alertSize-1])

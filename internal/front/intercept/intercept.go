@@ -26,9 +26,9 @@ type Config struct {
 	Pins      *Pins
 	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
 	Except    []string // hosts not to open, with all their subdomains
-	// Distrusts, if not nil, returns why a program is known not to accept certificates of the Authority before it has seen one, ""
-	// if it may accept them. It gets the program that was asked for last, and whether that limits the size of records (RFC 8449), as
-	// GnuTLS does and OpenSSL does not.
+	// Distrusts, if not nil, returns why a program is known not to accept certificates of the Authority before it has seen
+	// one, "" if it may accept them. It gets the program that was asked for last, and whether that limits the size of
+	// records (RFC 8449), as GnuTLS does and OpenSSL does not.
 	Distrusts func(program string, limitsRecords bool) Reason
 }
 
@@ -84,8 +84,8 @@ func NewInterceptor(c Config) (*Interceptor, error) {
 	return &Interceptor{Config: c, verdicts: verdicts, excluded: excluded()}, nil
 }
 
-// Wants reports whether a connection to host should be opened, as far as this is known before it is established. program returns
-// the name of the program that requests it, and may be nil.
+// Wants reports whether a connection to host should be opened, as far as this is known before it is established.
+// program returns the name of the program that requests it, and may be nil.
 func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 	switch {
 	case !i.Authority.Covers(host), i.Only != nil && !within(host, i.Only):
@@ -149,12 +149,12 @@ type Client struct {
 	Program func() string // returns the name of its program; may be nil
 }
 
-// Greet establishes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose (ALPN), and
-// whether the origin asked for a client certificate.
+// Greet establishes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose
+// (ALPN), and whether the origin asked for a client certificate.
 type Greet func(ctx context.Context) (protocol string, asked bool, err error)
 
-// Open does the TLS handshake with a client. Greet connects to the origin at addr; it is nil if Ready. An error means that the
-// client cannot be served; Open never closes its connection.
+// Open does the TLS handshake with a client. Greet connects to the origin at addr; it is nil if Ready. An error means
+// that the client cannot be served; Open never closes its connection.
 func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string, greet Greet) (Opened, error) {
 	h, err := readHello(client.Conn, client.Early)
 	if err != nil {
@@ -164,7 +164,8 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		i.report(host, OtherProtocol)
 		return Opened{Early: h.bytes}, nil
 	}
-	program := call(client.Program) // while the client waits: once it has rejected the certificate, its process may be gone
+	// while the client waits: once it has rejected the certificate, its process may be gone
+	program := call(client.Program)
 	if i.Distrusts != nil && program != "" {
 		if reason := i.Distrusts(program, h.limits); reason != "" {
 			i.note(Unopened{Host: host, Reason: reason, Program: program})
@@ -189,8 +190,8 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 	return Opened{Conn: c, Spent: !ok, Visit: visit}, err
 }
 
-// speaksHTTP reports whether a client speaks HTTP to this host. Programs that offer only h2 speak gRPC. On ports other than that
-// of https, many other protocols run over TLS.
+// speaksHTTP reports whether a client speaks HTTP to this host. Programs that offer only h2 speak gRPC. On ports other
+// than that of https, many other protocols run over TLS.
 func (i *Interceptor) speaksHTTP(h hello, host, addr string) bool {
 	wanted := strings.TrimSuffix(host, ".")
 	if net.ParseIP(host) != nil {
@@ -224,7 +225,9 @@ func ask(ctx context.Context, greet Greet) verdict {
 }
 
 // answer does the handshake with the client.
-func (i *Interceptor) answer(ctx context.Context, client Client, program string, h hello, host string, v verdict) (*tls.Conn, *Visit, error) {
+func (i *Interceptor) answer(ctx context.Context, client Client, program string, h hello, host string,
+	v verdict,
+) (*tls.Conn, *Visit, error) {
 	leaf, err := i.Authority.Leaf(strings.TrimSuffix(host, "."))
 	if err != nil {
 		return nil, nil, err
@@ -248,8 +251,8 @@ func (i *Interceptor) answer(ctx context.Context, client Client, program string,
 	return nil, nil, err
 }
 
-// Front does the handshake with a client that takes the proxy for one that speaks TLS; early was read from it. The connection is nil
-// if the Authority does not cover the proxy's address.
+// Front does the handshake with a client that takes the proxy for one that speaks TLS; early was read from it. The
+// connection is nil if the Authority does not cover the proxy's address.
 func (i *Interceptor) Front(nc net.Conn, early []byte) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(nc.LocalAddr().String())
 	if err != nil {
@@ -272,8 +275,8 @@ func (i *Interceptor) Front(nc net.Conn, early []byte) (net.Conn, error) {
 // certificateAlerts are the alerts of clients that do not accept a certificate (RFC 8446 section 6.2).
 var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48}
 
-// refusesCertificate reports whether a handshake failed because the client does not accept the certificate. The type that
-// crypto/tls uses for alerts of a peer is not exported; its text is that of AlertError.
+// refusesCertificate reports whether a handshake failed because the client does not accept the certificate. The type
+// that crypto/tls uses for alerts of a peer is not exported; its text is that of AlertError.
 func refusesCertificate(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" &&
@@ -299,8 +302,8 @@ func (i *Interceptor) note(u Unopened) {
 	}
 }
 
-// Unopened returns the hosts whose connections stayed tunnels although they could have been opened, in the order in which they
-// appeared.
+// Unopened returns the hosts whose connections stayed tunnels although they could have been opened, in the order in
+// which they appeared.
 func (i *Interceptor) Unopened() []Unopened {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	pinLife     = 24 * time.Hour // after this time a program is tried again: it may trust the Authority by then
-	pinsAll     = time.Hour      // a program that rejected a certificate of one host is not tried with another for this long
+	pinLife = 24 * time.Hour // after this time a program is tried again: it may trust the Authority by then
+	// a program that rejected a certificate of one host is not tried with another for this long
+	pinsAll     = time.Hour
 	closedLife  = 10 * time.Minute
 	maxClosed   = 2 // connections without a request before a program gets tunnels to a host
 	maxPins     = 512
@@ -25,9 +26,10 @@ const (
 	pinsTime    = 2 * time.Second // time limit for writing them
 )
 
-// Pins records which programs reject certificates of an Authority, by host. A program that rejects one with an alert counts for
-// pinLife, and for pinsAll with all hosts, unless it has accepted another. A connection that ends without a request may have another
-// reason: two of them count, for closedLife, and none of a program that has accepted a certificate.
+// Pins records which programs reject certificates of an Authority, by host. A program that rejects one with an alert
+// counts for pinLife, and for pinsAll with all hosts, unless it has accepted another. A connection that ends without a
+// request may have another reason: two of them count, for closedLife, and none of a program that has accepted a
+// certificate.
 //
 // They are kept in a file of the user, as salted hashes, so that a restarted program works immediately.
 type Pins struct {
@@ -40,10 +42,12 @@ type Pins struct {
 
 // pinsFile is the content of the file. Hosts and programs are hashed, times are Unix seconds.
 type pinsFile struct {
-	Salt    []byte                        `json:"salt"`
-	Pins    map[string]map[string]int64   `json:"pins"`              // host -> program -> time at which it is forgotten
-	Closed  map[string]map[string]closing `json:"closed,omitempty"`  // the same for connections that ended without a request
-	Accepts map[string]int64              `json:"accepts,omitempty"` // program -> time at which it is forgotten that it sent a request
+	Salt []byte                      `json:"salt"`
+	Pins map[string]map[string]int64 `json:"pins"` // host -> program -> time at which it is forgotten
+	// the same for connections that ended without a request
+	Closed map[string]map[string]closing `json:"closed,omitempty"`
+	// program -> time at which it is forgotten that it sent a request
+	Accepts map[string]int64 `json:"accepts,omitempty"`
 }
 
 // closing counts connections that ended without a request.
@@ -53,8 +57,8 @@ type closing struct {
 	Until int64 `json:"until"`
 }
 
-// OpenPins returns the pins in a file, which need not exist; "" = they are not stored. A file that cannot be read counts as
-// empty.
+// OpenPins returns the pins in a file, which need not exist; "" = they are not stored. A file that cannot be read
+// counts as empty.
 func OpenPins(path string, log *slog.Logger) *Pins {
 	p := &Pins{path: path, log: log}
 	p.reset(make([]byte, sha256.Size))
@@ -79,7 +83,8 @@ func (p *Pins) reset(salt []byte) {
 	p.pinsFile = pinsFile{salt, map[string]map[string]int64{}, map[string]map[string]closing{}, map[string]int64{}}
 }
 
-// take replaces what is known with the content of the file, if there is one. The lock must be held, or p not shared yet.
+// take replaces what is known with the content of the file, if there is one. The lock must be held, or p not shared
+// yet.
 func (p *Pins) take(f pinsFile, now time.Time) {
 	if f.Salt == nil {
 		return
@@ -218,7 +223,8 @@ func (p *Pins) closed(program, host string, n int) bool {
 	if counts {
 		p.change(func(now time.Time) {
 			c := p.Closed[p.host(host)][p.hash("program", program)]
-			set(p.Closed, p.host(host), p.hash("program", program), closing{min(c.N+n, maxClosed), false, now.Add(closedLife).Unix()})
+			set(p.Closed, p.host(host), p.hash("program", program),
+				closing{min(c.N+n, maxClosed), false, now.Add(closedLife).Unix()})
 		})
 	}
 	return counts

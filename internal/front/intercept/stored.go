@@ -24,8 +24,8 @@ import (
 const maxStored = 64 << 10
 
 // Stored is the location of a permanent authority: its certificate, and its key, which only its user can read. The root
-// certificate that programs trust signed one intermediate certificate, and its key was discarded. So the name constraints of the
-// intermediate certificate apply even in programs that ignore those of a root.
+// certificate that programs trust signed one intermediate certificate, and its key was discarded. So the name
+// constraints of the intermediate certificate apply even in programs that ignore those of a root.
 type Stored struct {
 	Certificate string // path: the root that programs have to trust, then the certificate that signs leaves
 	Key         string // path
@@ -122,15 +122,16 @@ func (s Stored) Load() (*Authority, error) {
 	case !ok || !key.PublicKey.Equal(issuer.PublicKey):
 		return nil, fmt.Errorf("%s: the key belongs to another certificate", s.Key)
 	case checkConstrained(issuer) != nil || issuer.CheckSignatureFrom(root) != nil:
-		return nil, fmt.Errorf("%s: the intermediate certificate is not limited to some hosts, or not signed by the root", s.Certificate)
+		return nil, fmt.Errorf("%s: the intermediate certificate is not limited to some hosts, or not signed by the root",
+			s.Certificate)
 	case time.Now().After(issuer.NotAfter):
 		return nil, fmt.Errorf("%s: expired on %s", s.Certificate, issuer.NotAfter.Format(time.DateOnly))
 	}
 	return newAuthority(root, issuer, key)
 }
 
-// ParseRoot returns the first certificate of a PEM file and the rest of the file. It fails unless the certificate is an authority
-// that is restricted to some hosts.
+// ParseRoot returns the first certificate of a PEM file and the rest of the file. It fails unless the certificate is an
+// authority that is restricted to some hosts.
 func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 	block, rest := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -144,10 +145,11 @@ func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 
 var errUnconstrained = errors.New("not the certificate of an authority that is limited to some hosts, as tributary ca init makes them")
 
-// checkConstrained fails unless a certificate is limited as constrain and constrained limit ours: to servers at hosts that could have
-// been named to us, for a limited time, with one more authority below it at most.
+// checkConstrained fails unless a certificate is limited as constrain and constrained limit ours: to servers at hosts
+// that could have been named to us, for a limited time, with one more authority below it at most.
 func checkConstrained(c *x509.Certificate) error {
-	servers := slices.Equal(c.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) && len(c.UnknownExtKeyUsage) == 0
+	servers := slices.Equal(c.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) &&
+		len(c.UnknownExtKeyUsage) == 0
 	depth := c.MaxPathLen == 1 || c.MaxPathLen == 0 && c.MaxPathLenZero
 	names := c.PermittedDNSDomainsCritical && len(c.PermittedDNSDomains) > 0
 	for _, name := range c.PermittedDNSDomains {
@@ -159,7 +161,8 @@ func checkConstrained(c *x509.Certificate) error {
 		addresses = addresses && bits > 0 && ones == bits
 	}
 	if len(c.PermittedIPRanges) == 0 {
-		addresses = slices.EqualFunc(c.ExcludedIPRanges, allAddresses(), func(a, b *net.IPNet) bool { return a.String() == b.String() })
+		addresses = slices.EqualFunc(c.ExcludedIPRanges, allAddresses(),
+			func(a, b *net.IPNet) bool { return a.String() == b.String() })
 	}
 	switch {
 	case !c.IsCA, !c.BasicConstraintsValid, c.KeyUsage != x509.KeyUsageCertSign, !servers, !depth, !names, !addresses,

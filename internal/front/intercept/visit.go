@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// waitTime is how long a client that waits for its server to speak first is silent. One that does not accept the certificate leaves
-// sooner.
+// waitTime is how long a client that waits for its server to speak first is silent. One that does not accept the
+// certificate leaves sooner.
 const waitTime = 2 * time.Second
 
-// Visit is an opened connection. Many programs verify a certificate after the handshake, and leave without an alert if they do not
-// accept it: a connection without a request is the only sign.
+// Visit is an opened connection. Many programs verify a certificate after the handshake, and leave without an alert if
+// they do not accept it: a connection without a request is the only sign.
 type Visit struct {
 	of            *Interceptor
 	program, host string

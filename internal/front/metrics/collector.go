@@ -20,11 +20,15 @@ var (
 	linkGoodput = desc("link_goodput_bytes_per_second", "First-copy body bytes per second, all transfers.", "link")
 	linkRTT     = desc("link_rtt_seconds", "Smoothed round-trip time, 0 if unknown.", "link")
 	linkBans    = desc("link_bans_total", "Times that the link was banned.", "link")
-	linkJoules  = desc("link_radio_joules_total", "Modelled energy that the link's radio has used for downloads, including its tail; 0 if the radio is unknown.", "link")
+	linkJoules  = desc("link_radio_joules_total",
+		"Modelled energy that the link's radio has used for downloads, including its tail; 0 if the radio is unknown.",
+		"link")
 
-	undividedOpen  = desc("link_undivided_open", "Open tunnels and undivided requests.", "link")
-	undividedRate  = desc("link_undivided_bytes_per_second", "Bytes per second of open tunnels and undivided requests, both directions.", "link")
-	undividedBytes = desc("link_undivided_bytes_total", "Bytes of tunnels and undivided requests, both directions.", "link")
+	undividedOpen = desc("link_undivided_open", "Open tunnels and undivided requests.", "link")
+	undividedRate = desc("link_undivided_bytes_per_second",
+		"Bytes per second of open tunnels and undivided requests, both directions.", "link")
+	undividedBytes = desc("link_undivided_bytes_total", "Bytes of tunnels and undivided requests, both directions.",
+		"link")
 
 	running = desc("transfers_running", "Running transfers.")
 	budget  = desc("budget_bytes", "Memory budget for reordering, all transfers together.")
@@ -42,7 +46,8 @@ type statusCollector func() engine.Status
 // Describe implements prometheus.Collector.
 func (statusCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		linkState, linkGoodput, linkRTT, linkBans, linkJoules, undividedOpen, undividedRate, undividedBytes, running, budget, granted, held, window, ahead, fullest, oldest,
+		linkState, linkGoodput, linkRTT, linkBans, linkJoules, undividedOpen, undividedRate, undividedBytes, running, budget,
+		granted, held, window, ahead, fullest, oldest,
 	} {
 		ch <- d
 	}

@@ -15,8 +15,8 @@ const maxSeries = 256
 // labels are the values of up to two labels.
 type labels [2]string
 
-// counters is a counter with labels whose values are resolved once: get neither locks nor allocates for values that it has
-// already seen.
+// counters is a counter with labels whose values are resolved once: get neither locks nor allocates for values that it
+// has already seen.
 type counters struct {
 	vec    *prometheus.CounterVec
 	labels int

@@ -7,9 +7,10 @@ import (
 )
 
 var (
-	laneUp      = desc("lane_up", "1 while the link has a lane to the relay.", "link")
-	laneRTT     = desc("lane_rtt_seconds", "Smoothed round-trip time to the relay, 0 if unknown.", "link")
-	laneBytes   = desc("lane_bytes_total", "Bytes of the link's lanes to the relay, both directions; counted in link_undivided_bytes_total too.", "link")
+	laneUp    = desc("lane_up", "1 while the link has a lane to the relay.", "link")
+	laneRTT   = desc("lane_rtt_seconds", "Smoothed round-trip time to the relay, 0 if unknown.", "link")
+	laneBytes = desc("lane_bytes_total",
+		"Bytes of the link's lanes to the relay, both directions; counted in link_undivided_bytes_total too.", "link")
 	laneTunnels = desc("lane_tunnels", "Open tunnels through the relay.")
 	laneFailed  = desc("lane_tunnels_refused_total", "Tunnels that the relay did not carry; they use one link.")
 	laneRefused = desc("lane_refused", "1 while the relay refuses new tunnels, which then use one link.")

@@ -33,24 +33,30 @@ type Metrics struct {
 
 var _ engine.Observer = (*Metrics)(nil)
 
-// New returns metrics that call status at every scrape and every health check, and lanes at every scrape, from any goroutine.
-// lanes returns the state of the client of a relay, false if none is used.
+// New returns metrics that call status at every scrape and every health check, and lanes at every scrape, from any
+// goroutine. lanes returns the state of the client of a relay, false if none is used.
 func New(version string, status func() engine.Status, lanes func() (relay.Status, bool)) *Metrics {
 	r := prometheus.NewRegistry()
 	m := &Metrics{
 		registry: r,
 		status:   status,
 
-		started:     newCounters(r, "transfers_started_total", "Transfers started."),
-		ended:       newCounters(r, "transfers_total", "Transfers ended, by result.", "result"),
-		passed:      newCounters(r, "pass_through_total", "Requests passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
-		decisions:   newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link", "reason"),
-		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link", "state"),
-		hedges:      newCounters(r, "hedges_total", "Times that bytes outstanding on this link were also requested over another link, by reason.", "link", "reason"),
-		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, including second copies.", "link"),
-		waste:       newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.", "link"),
-		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and outcome.", "link", "reason"),
-		differing:   newCounters(r, "spot_checks_failed_total", "Times that a link left a transfer because its bytes differed from those of the other links.", "link"),
+		started: newCounters(r, "transfers_started_total", "Transfers started."),
+		ended:   newCounters(r, "transfers_total", "Transfers ended, by result.", "result"),
+		passed: newCounters(r, "pass_through_total",
+			"Requests passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
+		decisions: newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link",
+			"reason"),
+		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link",
+			"state"),
+		hedges: newCounters(r, "hedges_total",
+			"Times that bytes outstanding on this link were also requested over another link, by reason.", "link", "reason"),
+		received: newCounters(r, "link_received_bytes_total", "Body bytes received, including second copies.", "link"),
+		waste: newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.",
+			"link"),
+		attempts: newCounters(r, "attempts_total", "Attempts ended, by link and outcome.", "link", "reason"),
+		differing: newCounters(r, "spot_checks_failed_total",
+			"Times that a link left a transfer because its bytes differed from those of the other links.", "link"),
 
 		delivered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tributary_transfer_bytes_total", Help: "Body bytes that ended transfers delivered to clients.",

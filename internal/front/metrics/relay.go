@@ -11,22 +11,27 @@ import (
 )
 
 var (
-	relaySessions = desc("relay_sessions", "Sessions of a client: one per daemon that is connected, or was within the last minute.", "client")
-	relayLanes    = desc("relay_lanes", "Connections of a client, one per link.", "client")
-	relayFlows    = desc("relay_flows", "Open tunnels of a client.", "client")
-	relayBytes    = desc("relay_bytes_total", "Bytes that the tunnels of a client have carried, both directions.", "client")
-	relayRefused  = desc("relay_refusals_total", "Tunnels of a client that were refused, or ended by its limits, by reason (docs/RELAY.md).", "client", "reason")
-	relayHeld     = desc("relay_memory_bytes", "Bytes that the tunnels of all clients hold or have been promised.")
-	relayMemory   = desc("relay_memory_limit_bytes", "Limit of the bytes that tunnels may hold or be promised.")
-	relayTurned   = desc("relay_connections_turned_away_total", "Connections refused because of an unknown key, or because there were too many.")
+	relaySessions = desc("relay_sessions",
+		"Sessions of a client: one per daemon that is connected, or was within the last minute.", "client")
+	relayLanes = desc("relay_lanes", "Connections of a client, one per link.", "client")
+	relayFlows = desc("relay_flows", "Open tunnels of a client.", "client")
+	relayBytes = desc("relay_bytes_total", "Bytes that the tunnels of a client have carried, both directions.",
+		"client")
+	relayRefused = desc("relay_refusals_total",
+		"Tunnels of a client that were refused, or ended by its limits, by reason (docs/RELAY.md).", "client", "reason")
+	relayHeld   = desc("relay_memory_bytes", "Bytes that the tunnels of all clients hold or have been promised.")
+	relayMemory = desc("relay_memory_limit_bytes", "Limit of the bytes that tunnels may hold or be promised.")
+	relayTurned = desc("relay_connections_turned_away_total",
+		"Connections refused because of an unknown key, or because there were too many.")
 	relayDraining = desc("relay_draining", "1 while the server shuts down and refuses new tunnels.")
 )
 
-// Relay returns a handler that serves the activity of a relay server, to every client. It names the relay's clients by their
-// public keys, and never names a destination. It calls status at every scrape, from any goroutine.
+// Relay returns a handler that serves the activity of a relay server, to every client. It names the relay's clients by
+// their public keys, and never names a destination. It calls status at every scrape, from any goroutine.
 func Relay(status func() relay.ServerStatus) http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(relayCollector(status), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(relayCollector(status), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 

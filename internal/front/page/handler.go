@@ -24,7 +24,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // writeTime is the time limit for writing one update.
 const writeTime = 10 * time.Second
 
-// Handler returns a handler for the page at / and its parts below /live/. owns reports whether the user of a request may see it.
+// Handler returns a handler for the page at / and its parts below /live/. owns reports whether the user of a request
+// may see it.
 func (p *Page) Handler(owns func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { file(w, r, "index.html") })
@@ -50,14 +51,15 @@ func (p *Page) Handler(owns func(*http.Request) bool) http.Handler {
 	})
 }
 
-// foreign reports whether a page of another site made the request (Fetch Metadata). Following a link to the page itself is
-// allowed.
+// foreign reports whether a page of another site made the request (Fetch Metadata). Following a link to the page itself
+// is allowed.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 		return r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host
 	}
-	return r.URL.Path != "/" || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+	return r.URL.Path != "/" || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+		r.Header.Get("Sec-Fetch-Dest") != "document"
 }
 
 func file(w http.ResponseWriter, r *http.Request, name string) {

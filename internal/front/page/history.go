@@ -20,15 +20,16 @@ type sample struct {
 	Rates map[string]int64 `json:"rates"` // bytes per second, by link
 }
 
-// history holds the samples of the last minutes, oldest first, and the bytes that the links had carried at the last one.
+// history holds the samples of the last minutes, oldest first, and the bytes that the links had carried at the last
+// one.
 type history struct {
 	samples []sample
 	at      time.Time
 	bytes   map[string]int64
 }
 
-// add takes the state of the links and returns the new sample. After a pause, the sample counts for one step, not for the whole
-// pause, since the links were idle before.
+// add takes the state of the links and returns the new sample. After a pause, the sample counts for one step, not for
+// the whole pause, since the links were idle before.
 func (h *history) add(now time.Time, links []control.Link) sample {
 	took := now.Sub(h.at)
 	if took <= 0 || took > 2*step {

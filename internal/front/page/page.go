@@ -53,8 +53,8 @@ type Ended struct {
 	control.Finished
 }
 
-// viewer receives updates, encoded as JSON. It has a capacity of 1: while a slow browser has not taken an update, later ones are
-// dropped.
+// viewer receives updates, encoded as JSON. It has a capacity of 1: while a slow browser has not taken an update, later
+// ones are dropped.
 type viewer chan []byte
 
 // update is sent to viewers.
@@ -75,8 +75,8 @@ type name struct {
 	Name string `json:"name"`
 }
 
-// New returns the page of a proxy. look finds problems and may be slow; nil = none. It is called only while there are viewers, at
-// most once in ten minutes, and may take up to 15 s.
+// New returns the page of a proxy. look finds problems and may be slow; nil = none. It is called only while there are
+// viewers, at most once in ten minutes, and may take up to 15 s.
 func New(look func(context.Context) []Finding) *Page {
 	return &Page{
 		look: look,
@@ -214,7 +214,13 @@ func (p *Page) findings(ctx context.Context) []Finding {
 func (p *Page) update(s control.Status, found []Finding) update {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := update{Status: s, Names: map[uint64]name{}, Ended: append([]Ended{}, p.ended...), Passed: map[string]int64{}, Found: found}
+	u := update{
+		Status: s,
+		Names:  map[uint64]name{},
+		Ended:  append([]Ended{}, p.ended...),
+		Passed: map[string]int64{},
+		Found:  found,
+	}
 	for _, t := range s.Transfers {
 		u.Names[t.ID] = name{t.Host, t.Name}
 	}

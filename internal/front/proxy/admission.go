@@ -17,18 +17,18 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// Limits on the connections of clients (R190). Each leaves room for the programs of one busy person, and keeps the process well
-// below a limit of 4096 open files.
+// Limits on the connections of clients (R190). Each leaves room for the programs of one busy person, and keeps the
+// process well below a limit of 4096 open files.
 const (
-	// maxClients limits the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel counts as a
-	// tunnel.
+	// maxClients limits the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel
+	// counts as a tunnel.
 	maxClients = 512
 	// sureClients is the number of places that each user has, whatever the others do.
 	sureClients = 64
 	// allClients limits the connections of all users together.
 	allClients = 1024
-	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user and users
-	// allowed by name.
+	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user and
+	// users allowed by name.
 	reservedClients = 512
 	// refusedClients limits the connections that get only 403 or 503.
 	refusedClients = 16
@@ -39,8 +39,8 @@ const (
 	// maxUnknownTunnels limits the tunnels of all users that cannot be distinguished; the rest of their connections is for
 	// requests.
 	maxUnknownTunnels = 3 * maxClients / 4
-	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links fairly: a GET
-	// beyond it is passed through over one link. So many fit into the engine's budget, each with the least grant.
+	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links fairly:
+	// a GET beyond it is passed through over one link. So many fit into the engine's budget, each with the least grant.
 	maxTransfers = 128
 )
 
@@ -121,8 +121,8 @@ func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
 	}
 }
 
-// acceptAll calls serve with each connection that ln accepts, until ln is closed or ctx ends. Serve must not block. The error is
-// http.ErrServerClosed.
+// acceptAll calls serve with each connection that ln accepts, until ln is closed or ctx ends. Serve must not block. The
+// error is http.ErrServerClosed.
 func (p *Proxy) acceptAll(ctx context.Context, ln net.Listener, serve func(*net.TCPConn)) error {
 	for {
 		c, err := ln.Accept()
@@ -180,8 +180,9 @@ func (p *Proxy) leave(nc net.Conn) {
 	}
 }
 
-// carrier returns the transport for a request of c: its own connections if its credentials may have authenticated connections to
-// the origin, or do so now (R83), or if the request must not be repeated. Over HTTP/2 a client has many requests at a time, and shares.
+// carrier returns the transport for a request of c: its own connections if its credentials may have authenticated
+// connections to the origin, or do so now (R83), or if the request must not be repeated. Over HTTP/2 a client has many
+// requests at a time, and shares.
 func (c *client) carrier(p *Proxy, t target, r *http.Request) http.RoundTripper {
 	origin := t.scheme + "://" + t.addr
 	c.mu.Lock()
@@ -235,8 +236,9 @@ func full(text string) *failure {
 	return &failure{http.StatusServiceUnavailable, "connection_limit_reached", retryAfter, text}
 }
 
-// identify determines who the client is and whether it may use the proxy. Loopback does not authenticate anybody: each user of the
-// machine can connect to it (R185). Clients on other machines are admitted by the choice of the listen address.
+// identify determines who the client is and whether it may use the proxy. Loopback does not authenticate anybody: each
+// user of the machine can connect to it (R185). Clients on other machines are admitted by the choice of the listen
+// address.
 func (p *Proxy) identify(c *client) {
 	redirected := c.to.IsValid() // a client on this machine, chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
@@ -245,7 +247,8 @@ func (p *Proxy) identify(c *client) {
 	}
 	var err error
 	c.user, err = admission.Local(c.local, c.remote, p.Owner)
-	c.allowed = redirected || p.Owner == nil || p.Users == nil || c.user.Known() && slices.Contains(p.Users, uint32(c.user.UID))
+	c.allowed = redirected || p.Owner == nil || p.Users == nil ||
+		c.user.Known() && slices.Contains(p.Users, uint32(c.user.UID))
 	if !c.allowed {
 		c.untold = err != nil && !errors.Is(err, admission.ErrUnknown)
 		p.Log.Debug("client refused", "uid", c.user.UID, "error", err)

@@ -66,8 +66,8 @@ func (x *exchange) unproven(addr string, flow transport.Flow) {
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// mailPort reports whether addr ("host:port") accepts mail for delivery: a client with a tunnel there, or with a request that
-// passes for the commands of a mail client, could send mail in the user's name (R139).
+// mailPort reports whether addr ("host:port") accepts mail for delivery: a client with a tunnel there, or with a
+// request that passes for the commands of a mail client, could send mail in the user's name (R139).
 func mailPort(addr string) bool {
 	_, port, _ := net.SplitHostPort(addr)
 	return port == "25" || port == "465" || port == "587"
@@ -92,8 +92,8 @@ func (p *Proxy) mayTunnel(of *client, addr string) *failure {
 	return p.tunnels.room(of.user)
 }
 
-// tunnelPort reports whether a client may have a tunnel to a port: a client that connected over loopback to any port, others to
-// those that are listed (R139).
+// tunnelPort reports whether a client may have a tunnel to a port: a client that connected over loopback to any port,
+// others to those that are listed (R139).
 func (p *Proxy) tunnelPort(of *client, port string) bool {
 	if !of.local.IsValid() || of.local.Addr().Unmap().IsLoopback() {
 		return true
@@ -101,8 +101,8 @@ func (p *Proxy) tunnelPort(of *client, port string) bool {
 	return slices.ContainsFunc(p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
 }
 
-// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes over origin. again is that of the
-// tunnel, nil if it stays on its link.
+// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes over origin. again is
+// that of the tunnel, nil if it stays on its link.
 func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string, again redial) {
 	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
@@ -125,7 +125,8 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string, a
 	x.p.runTunnel(t, client, early)
 }
 
-// hijack takes the client's connection from the server. early are the bytes that the client sent right after its request (R71).
+// hijack takes the client's connection from the server. early are the bytes that the client sent right after its
+// request (R71).
 func (x *exchange) hijack() (client net.Conn, early []byte, err error) {
 	client, buffered, err := x.rc.Hijack()
 	if err != nil {
@@ -163,8 +164,8 @@ func (p *Proxy) carried(link string, bytes int64) {
 	}
 }
 
-// keepAlive is the idle time after which peers that vanished silently are looked for; a shorter one would drain a phone's battery
-// (R144).
+// keepAlive is the idle time after which peers that vanished silently are looked for; a shorter one would drain a
+// phone's battery (R144).
 const keepAlive = 60 * time.Second
 
 func setKeepAlive(c net.Conn) {

@@ -22,15 +22,15 @@ func flowing(ctx context.Context, f transport.Flow) context.Context {
 	return transport.With(ctx, func(o *transport.Options) { o.Flow = f })
 }
 
-// Withdraw sets the names of the links that are metered now, and resets the tunnels over them whose clients may not use metered
-// links.
+// Withdraw sets the names of the links that are metered now, and resets the tunnels over them whose clients may not use
+// metered links.
 func (p *Proxy) Withdraw(metered map[string]bool) {
 	p.metered.Store(&metered)
 	p.tunnels.cut(p.costs)
 }
 
-// costs reports whether a tunnel uses a link that its client may not use. A tunnel without a link name goes through a relay, which
-// may use metered links.
+// costs reports whether a tunnel uses a link that its client may not use. A tunnel without a link name goes through a
+// relay, which may use metered links.
 func (p *Proxy) costs(t *tunnel) bool {
 	if t.origin == nil || !t.by.asks.Load() || t.by.consent.Given() {
 		return false
@@ -39,8 +39,8 @@ func (p *Proxy) costs(t *tunnel) bool {
 	return t.link == "" || metered != nil && (*metered)[t.link]
 }
 
-// Reconsider calls Config.Meters again for each client that it was called for, and reports whether an answer changed: then the
-// transport must check what is running. It resets the tunnels that are no longer allowed. It may take seconds.
+// Reconsider calls Config.Meters again for each client that it was called for, and reports whether an answer changed:
+// then the transport must check what is running. It resets the tunnels that are no longer allowed. It may take seconds.
 func (p *Proxy) Reconsider() (changed bool) {
 	if p.Meters == nil {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach it
-// through tell.
+// exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach
+// it through tell.
 type exchange struct {
 	p      *Proxy
 	w      http.ResponseWriter
@@ -36,7 +36,9 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 		interims: make(chan interim), settled: make(chan struct{}), over: make(chan struct{}),
 	}
 	if r.ContentLength != 0 {
-		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")}
+		x.upload = &upload{
+			x: x, expect: r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
+		}
 		x.upload.told, x.upload.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 		x.upload.turn <- struct{}{}
 	}
@@ -171,7 +173,8 @@ func (x *exchange) request(t target, h http.Header, offer string) *http.Request 
 	return out
 }
 
-// maxInterim bounds the interim answers to one request; net/http lifts its own limits where interim answers are forwarded (R36).
+// maxInterim bounds the interim answers to one request; net/http lifts its own limits where interim answers are
+// forwarded (R36).
 const maxInterim = 32
 
 var (
@@ -186,8 +189,8 @@ type interim struct {
 	done   chan error
 }
 
-// tell sends an interim answer to the client. It is called from any goroutine while await runs and returns once the answer is
-// written.
+// tell sends an interim answer to the client. It is called from any goroutine while await runs and returns once the
+// answer is written.
 func (x *exchange) tell(status int, h http.Header) error {
 	i := interim{status, h, make(chan error, 1)}
 	select {

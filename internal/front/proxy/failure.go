@@ -37,7 +37,10 @@ const retryAfter = 5 * time.Second // a link that is only suspect or being probe
 // failureOf returns the answer to the client for an outcome.
 func failureOf(o fault.Outcome) *failure {
 	row := o.Row()
-	f := &failure{status: row.Status, cause: row.ProxyStatus, text: row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + "."}
+	f := &failure{
+		status: row.Status, cause: row.ProxyStatus,
+		text: row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + ".",
+	}
 	if f.status == http.StatusServiceUnavailable {
 		f.retryAfter = retryAfter
 	}

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// unanswered is how long the first bytes of a tunnel may stay without an answer before they are sent over another link, too.
+	// unanswered is how long the first bytes of a tunnel may stay without an answer before they are sent over another
+	// link, too.
 	unanswered = health.BanAfter
 	// flightTime is how long a tunnel is watched for its first answer.
 	flightTime = 15 * time.Second
 	maxFlight  = 16 << 10 // bytes of a client that are kept until then
 )
 
-// A link may carry a handshake and lose all larger packets (a path-MTU hole). So until a tunnel gets its first answer, its client's
-// bytes are kept. If they may be sent twice, a second connection over another link gets them, too, and the one that answers first
-// becomes the tunnel.
+// A link may carry a handshake and lose all larger packets (a path-MTU hole). So until a tunnel gets its first answer,
+// its client's bytes are kept. If they may be sent twice, a second connection over another link gets them, too, and the
+// one that answers first becomes the tunnel.
 
 // redial dials the origin of a tunnel over another link than one to avoid, while it is wanted.
 type redial func(wanted context.Context, avoid string) (net.Conn, string, error)
@@ -43,8 +44,8 @@ func (p *Proxy) again(ctx context.Context, addr string) redial {
 	}
 }
 
-// mayRepeat reports whether a server may get the first bytes of a tunnel twice: a ClientHello without early data, or requests that
-// change nothing (RFC 9110 section 9.2.1).
+// mayRepeat reports whether a server may get the first bytes of a tunnel twice: a ClientHello without early data, or
+// requests that change nothing (RFC 9110 section 9.2.1).
 func mayRepeat(flight []byte) bool {
 	if len(flight) > 0 && flight[0] == inbound.TLSHandshake {
 		whole, _ := wholeHello(flight)
@@ -137,7 +138,8 @@ func (t *tunnel) forward(client, origin net.Conn, early []byte, spoke chan<- str
 	}
 }
 
-// begin forwards the client's first bytes until there is an answer, and returns it. The tunnel's link may have changed then.
+// begin forwards the client's first bytes until there is an answer, and returns it. The tunnel's link may have changed
+// then.
 func (t *tunnel) begin(ts *tunnels, client, origin net.Conn, early []byte) (answer []byte) {
 	wanted, cancel := context.WithCancel(t.cut)
 	defer cancel()

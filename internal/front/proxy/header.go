@@ -27,8 +27,8 @@ func removeHopByHop(h http.Header) {
 	}
 }
 
-// trailerAllowed reports whether a trailer field may be passed on: it is not a framing, routing, authentication, request
-// modifier or content format field (RFC 9110 section 6.5.1), and not in nominated.
+// trailerAllowed reports whether a trailer field may be passed on: it is not a framing, routing, authentication,
+// request modifier or content format field (RFC 9110 section 6.5.1), and not in nominated.
 func trailerAllowed(name string, nominated []string) bool {
 	switch name {
 	case "Authorization", "Cache-Control", "Content-Encoding", "Content-Range", "Content-Type", "Cookie", "Expect", "Host",

@@ -49,14 +49,15 @@ func wholeHello(b []byte) (whole, possible bool) {
 
 var errParsed = errors.New("the ClientHello is parsed")
 
-// helloName returns the name of the server that a whole ClientHello names (RFC 6066 section 3), "" if there is none. Nothing is
-// decrypted: a ClientHello is sent in the clear, and it is not answered here.
+// helloName returns the name of the server that a whole ClientHello names (RFC 6066 section 3), "" if there is none.
+// Nothing is decrypted: a ClientHello is sent in the clear, and it is not answered here.
 func helloName(b []byte) (name string) {
 	config := &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 		name = h.ServerName
 		return nil, errParsed
 	}}
-	_ = tls.Server(&helloConn{r: bytes.NewReader(b)}, config).HandshakeContext(context.Background()) // always fails, by errParsed at best
+	// always fails, by errParsed at best
+	_ = tls.Server(&helloConn{r: bytes.NewReader(b)}, config).HandshakeContext(context.Background())
 	if name == "" || len(name) > 253 || strings.ContainsFunc(name, notInHost) {
 		return ""
 	}

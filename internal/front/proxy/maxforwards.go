@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// answerHere applies Max-Forwards (RFC 9110 section 7.6.2) to header, the fields to forward: it answers a TRACE or OPTIONS
-// that must go no further and reports whether it did.
+// answerHere applies Max-Forwards (RFC 9110 section 7.6.2) to header, the fields to forward: it answers a TRACE or
+// OPTIONS that must go no further and reports whether it did.
 func (x *exchange) answerHere(header http.Header) bool {
 	if x.r.Method != http.MethodTrace && x.r.Method != http.MethodOptions {
 		return false

@@ -28,7 +28,8 @@ type openedTunnels struct {
 	server   *inbound.Server
 	requests handoff
 	serving  sync.WaitGroup
-	visits   sync.WaitGroup // connections whose visit has not ended: net/http reports the end of a connection after Shutdown
+	// connections whose visit has not ended: net/http reports the end of a connection after Shutdown
+	visits sync.WaitGroup
 }
 
 func newOpenedTunnels(p *Proxy) *openedTunnels {
@@ -47,8 +48,8 @@ func (o *openedTunnels) shutdown(ctx context.Context) {
 	o.serving.Wait()
 }
 
-// open serves a CONNECT to a host whose connections are to be opened. A connection that turns out to have nothing to open becomes a
-// tunnel.
+// open serves a CONNECT to a host whose connections are to be opened. A connection that turns out to have nothing to
+// open becomes a tunnel.
 func (x *exchange) open(host, addr string, flow transport.Flow) {
 	var origin transport.Dialed // zero if the origin need not be asked
 	if !x.p.Intercept.Ready(addr) {
@@ -146,11 +147,12 @@ func (c *client) program(p *Proxy) func() string {
 	return func() string { return p.Program(c.local, c.remote, nil) }
 }
 
-// tlsSpeakTime is how long a client may be silent after the handshake before the proxy assumes that its server speaks first.
+// tlsSpeakTime is how long a client may be silent after the handshake before the proxy assumes that its server speaks
+// first.
 const tlsSpeakTime = 2 * time.Second
 
-// firstRequest waits for the first bytes on an opened connection if its client did not say that it speaks HTTP (ALPN), and reports
-// whether they begin a request. A client that leaves meanwhile may not accept the certificate: Visit tells.
+// firstRequest waits for the first bytes on an opened connection if its client did not say that it speaks HTTP (ALPN),
+// and reports whether they begin a request. A client that leaves meanwhile may not accept the certificate: Visit tells.
 func firstRequest(c *tls.Conn) (net.Conn, bool) {
 	if c.ConnectionState().NegotiatedProtocol != "" {
 		return c, true
@@ -164,8 +166,10 @@ func firstRequest(c *tls.Conn) (net.Conn, bool) {
 	}
 	v := judge(first[:n])
 	_, target, _ := bytes.Cut(first[:n], []byte(" "))
-	whole := v == isOther && bytes.HasPrefix(target, []byte("https:")) // absolute-form, as lftp sends it to servers behind a proxy
-	return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)}, n > 0 && (v == isHTTP || v == unclear || whole)
+	// absolute-form, as lftp sends it to servers behind a proxy
+	whole := v == isOther && bytes.HasPrefix(target, []byte("https:"))
+	return &begun{Conn: c, rest: io.MultiReader(bytes.NewReader(first[:n]), c)},
+		n > 0 && (v == isHTTP || v == unclear || whole)
 }
 
 // serveOpened serves the requests in an opened tunnel to addr.
@@ -183,8 +187,8 @@ func (p *Proxy) serveOpened(conn net.Conn, addr string, visit *intercept.Visit) 
 	}
 }
 
-// inTunnel serves a request in an opened tunnel to addr. The proxy dials addr, whatever Host says: the program chose the host with
-// its CONNECT, and that is the host whose certificate was verified.
+// inTunnel serves a request in an opened tunnel to addr. The proxy dials addr, whatever Host says: the program chose
+// the host with its CONNECT, and that is the host whose certificate was verified.
 func (x *exchange) inTunnel(addr string) {
 	x.client.visit.Asked()
 	host, _, _ := net.SplitHostPort(addr)
@@ -202,8 +206,8 @@ func (x *exchange) inTunnel(addr string) {
 	x.fetchOf(target)
 }
 
-// tunnelTarget returns the target of a request in a tunnel to addr. In HTTP/2, a method and a path can have bytes that would end
-// them, or start another line, in the HTTP/1.1 request that is made from them (RFC 9113 section 10.3).
+// tunnelTarget returns the target of a request in a tunnel to addr. In HTTP/2, a method and a path can have bytes that
+// would end them, or start another line, in the HTTP/1.1 request that is made from them (RFC 9113 section 10.3).
 func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	t := target{scheme: "https", host: r.Host, addr: addr, path: r.RequestURI}
 	switch {

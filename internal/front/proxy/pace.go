@@ -2,8 +2,8 @@ package proxy
 
 import "time"
 
-// The minimum pace of a request's content: slowRate on average over each slowTime spent waiting for it. A slower client only holds
-// a connection to the origin open (R189).
+// The minimum pace of a request's content: slowRate on average over each slowTime spent waiting for it. A slower client
+// only holds a connection to the origin open (R189).
 const (
 	slowTime = 30 * time.Second
 	slowRate = 1 << 10 // bytes per second

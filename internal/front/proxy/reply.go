@@ -23,7 +23,8 @@ func (x *exchange) reply(a *answer) {
 	nominated := a.Header["Connection"]
 	h := a.Header
 	removeHopByHop(h)
-	bodiless := x.r.Method == http.MethodHead || a.StatusCode == http.StatusNoContent || a.StatusCode == http.StatusNotModified
+	bodiless := x.r.Method == http.MethodHead || a.StatusCode == http.StatusNoContent ||
+		a.StatusCode == http.StatusNotModified
 	if a.ContentLength >= 0 && a.StatusCode != http.StatusNoContent && a.StatusCode != http.StatusNotModified {
 		h.Set("Content-Length", strconv.FormatInt(a.ContentLength, 10))
 	}
@@ -33,7 +34,8 @@ func (x *exchange) reply(a *answer) {
 	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() && x.r.ProtoMajor == 1 {
 		h.Set("Connection", "close") // R59; content that is still to come cannot be distinguished from a next request (R57)
 	}
-	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
+	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") &&
+		a.ContentLength < 0 && !bodiless
 	if trailers {
 		for name := range a.Trailer {
 			if trailerAllowed(name, nominated) {
@@ -88,8 +90,8 @@ const (
 	writePiece = 256 << 10       // bytes that must be sent within stallTime
 )
 
-// boundWrite makes the next write fail if the client does not take it within stallTime. The server lifts the bound after the
-// answer.
+// boundWrite makes the next write fail if the client does not take it within stallTime. The server lifts the bound
+// after the answer.
 func (x *exchange) boundWrite() { _ = x.rc.SetWriteDeadline(time.Now().Add(stallTime)) }
 
 // clientWriter writes an answer's body and flushes after each write: the client gets the origin's bytes at once (R66).

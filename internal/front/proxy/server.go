@@ -20,9 +20,9 @@ const (
 	idleTime   = 120 * time.Second
 )
 
-// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a download
-// takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down; p.Shutdown ends the
-// tunnels, which the server does not track.
+// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a
+// download takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down;
+// p.Shutdown ends the tunnels, which the server does not track.
 func NewServer(p *Proxy) *inbound.Server {
 	s := &http.Server{
 		Handler:           p,
@@ -42,8 +42,8 @@ func NewServer(p *Proxy) *inbound.Server {
 	return front
 }
 
-// speaksTLS serves a client that takes this proxy for one that speaks TLS, as wget2 does with every proxy for https, if it accepts
-// a certificate of the authority, and reports it otherwise.
+// speaksTLS serves a client that takes this proxy for one that speaks TLS, as wget2 does with every proxy for https, if
+// it accepts a certificate of the authority, and reports it otherwise.
 func (p *Proxy) speaksTLS(nc net.Conn, early []byte) (c net.Conn, err error) {
 	if p.Intercept != nil {
 		if c, err = p.Intercept.Front(nc, early); c != nil {

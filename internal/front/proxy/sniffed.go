@@ -11,7 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// sniffs reports whether the first bytes of a tunnel decide over which links it may go: some networks must not see credentials.
+// sniffs reports whether the first bytes of a tunnel decide over which links it may go: some networks must not see
+// credentials.
 func (p *Proxy) sniffs() bool { return p.Untrusted != nil && p.Untrusted() }
 
 // firstBytes classifies a connection whose client got its success, and has sent early.
@@ -22,9 +23,12 @@ func firstBytes(c net.Conn, early []byte) verdict {
 	return judge(early)
 }
 
-// serveSniffed serves a connection to addr ("host:port") whose client got its success, and has sent early: requests in the
-// clear like those on redirected connections, all else as a tunnel. Networks read along unless it is TLS. ctx is that of the dial.
-func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr string, of *client, flow transport.Flow) {
+// serveSniffed serves a connection to addr ("host:port") whose client got its success, and has sent early: requests in
+// the clear like those on redirected connections, all else as a tunnel. Networks read along unless it is TLS. ctx is
+// that of the dial.
+func (p *Proxy) serveSniffed(ctx context.Context, c net.Conn, early []byte, addr string, of *client,
+	flow transport.Flow,
+) {
 	v := firstBytes(c, early)
 	if v == isHTTP {
 		if len(early) > 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// SOCKS serves tunnels to clients that speak SOCKS5 (RFC 1928): CONNECT only, without authentication, for users who may use the
-// proxy. It refuses what the CONNECT of HTTP refuses.
+// SOCKS serves tunnels to clients that speak SOCKS5 (RFC 1928): CONNECT only, without authentication, for users who may
+// use the proxy. It refuses what the CONNECT of HTTP refuses.
 type SOCKS struct {
 	p   *Proxy
 	ctx context.Context // of dials
@@ -38,8 +38,8 @@ func NewSOCKS(p *Proxy) *SOCKS {
 	return s
 }
 
-// Serve accepts connections until Shutdown or a failure, closes the listener and returns when the accepted connections have ended.
-// The error is http.ErrServerClosed after Shutdown.
+// Serve accepts connections until Shutdown or a failure, closes the listener and returns when the accepted connections
+// have ended. The error is http.ErrServerClosed after Shutdown.
 func (s *SOCKS) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	s.ln = ln
@@ -60,7 +60,8 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 	})
 }
 
-// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are left to p.Shutdown. Its error is nil.
+// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are left to p.Shutdown. Its
+// error is nil.
 func (s *SOCKS) Shutdown(context.Context) error {
 	s.end()
 	s.mu.Lock()
@@ -124,8 +125,9 @@ func (s *SOCKS) unproven(c *net.TCPConn, addr string, of *client, hangUp func() 
 	s.p.serveSniffed(s.ctx, c, nil, addr, of, transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)})
 }
 
-// greet reads the client's request and returns the destination ("host:port"), or why the client gets no tunnel. It returns neither
-// for a client that does not speak SOCKS5, like a web page that makes its browser connect here, or that offers no known method.
+// greet reads the client's request and returns the destination ("host:port"), or why the client gets no tunnel. It
+// returns neither for a client that does not speak SOCKS5, like a web page that makes its browser connect here, or that
+// offers no known method.
 func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 	version := make([]byte, 1) // read alone: other protocols may send less than a request, and wait
 	_, err := io.ReadFull(c, version)
@@ -201,6 +203,8 @@ func replyOf(f *failure) byte {
 // socksReply returns a reply. BND.ADDR is 0.0.0.0: clients do not use it.
 func socksReply(code byte) []byte {
 	return statute.Reply{
-		Version: statute.VersionSocks5, Response: code, BndAddr: statute.AddrSpec{IP: net.IPv4zero, AddrType: statute.ATYPIPv4},
+		Version: statute.VersionSocks5, Response: code, BndAddr: statute.AddrSpec{
+			IP: net.IPv4zero, AddrType: statute.ATYPIPv4,
+		},
 	}.Bytes()
 }

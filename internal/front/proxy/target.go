@@ -39,8 +39,8 @@ func parseTarget(r *http.Request) (target, *failure) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
-	// Programs that cannot split a URL send it whole. They authenticate on their own: what they send, or what the server asks for, may
-	// be another scheme than Basic, which would show the password.
+	// Programs that cannot split a URL send it whole. They authenticate on their own: what they send, or what the server
+	// asks for, may be another scheme than Basic, which would show the password.
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	if strings.Contains(path, "#") {
 		return target{}, badRequest("The URL has a fragment (#...), which must not be sent. Remove it, or write # as %23.")
@@ -100,14 +100,15 @@ func notInHost(c rune) bool {
 // requestURL returns a URL that net/http dials as t.addr and writes as t.path, byte for byte.
 func requestURL(t target) *url.URL {
 	if strings.HasPrefix(t.path, "//") {
-		// URL.RequestURI puts the scheme before an Opaque that begins with "//". In absolute-form, which every origin must accept
-		// (RFC 9112 section 3.2.2), the path keeps its bytes.
+		// URL.RequestURI puts the scheme before an Opaque that begins with "//". In absolute-form, which every origin must
+		// accept (RFC 9112 section 3.2.2), the path keeps its bytes.
 		return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: "//" + t.host + t.path}
 	}
 	return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: t.path}
 }
 
-// own reports whether addr ("host:port") is one of our own listeners, as far as that is known before names are resolved (R15).
+// own reports whether addr ("host:port") is one of our own listeners, as far as that is known before names are resolved
+// (R15).
 func (p *Proxy) own(addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	n, perr := strconv.ParseUint(port, 10, 16)

@@ -20,10 +20,11 @@ import (
 // speakTime is how long a client may be silent before the proxy assumes that its server speaks first (R162).
 const speakTime = 300 * time.Millisecond
 
-// Transparent serves connections that firewall rules redirect here, whatever their destination (R153 to R166). Those that begin
-// with an HTTP request in origin-form are served like the requests to the proxy; all others become tunnels over one link, with
-// their first bytes untouched. Whatever Host a request names, the proxy dials the address that the program dialed: the client does
-// not choose here what a name means (R158). The rules decide whose connections arrive, so users are distinguished but not refused.
+// Transparent serves connections that firewall rules redirect here, whatever their destination (R153 to R166). Those
+// that begin with an HTTP request in origin-form are served like the requests to the proxy; all others become tunnels
+// over one link, with their first bytes untouched. Whatever Host a request names, the proxy dials the address that the
+// program dialed: the client does not choose here what a name means (R158). The rules decide whose connections arrive,
+// so users are distinguished but not refused.
 type Transparent struct {
 	p        *Proxy
 	original func(*net.TCPConn) (netip.AddrPort, error)
@@ -33,8 +34,8 @@ type Transparent struct {
 	end      context.CancelFunc
 }
 
-// NewTransparent returns the server for p. Original returns the destination of a connection before it was redirected; an error
-// means that it was not.
+// NewTransparent returns the server for p. Original returns the destination of a connection before it was redirected;
+// an error means that it was not.
 func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error)) *Transparent {
 	t := &Transparent{p: p, original: original, requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
 	t.ctx, t.end = context.WithCancel(context.Background())
@@ -42,8 +43,8 @@ func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error
 	return t
 }
 
-// Serve accepts connections of all listeners until Shutdown or a failure, closes the listeners and returns when the accepted
-// connections have ended, or are handed to the server. The error is http.ErrServerClosed after Shutdown.
+// Serve accepts connections of all listeners until Shutdown or a failure, closes the listeners and returns when the
+// accepted connections have ended, or are handed to the server. The error is http.ErrServerClosed after Shutdown.
 func (t *Transparent) Serve(listeners ...net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
 	var parts sync.WaitGroup
@@ -104,8 +105,9 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	t.p.runTunnel(tun, c, nil)
 }
 
-// dial starts the tunnel of a connection to its original destination. name is the server that the client names, "" if it names
-// none: it shows which connections belong together, never where they lead (R163). exposed says that networks can read along.
+// dial starts the tunnel of a connection to its original destination. name is the server that the client names, "" if
+// it names none: it shows which connections belong together, never where they lead (R163). exposed says that networks
+// can read along.
 func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
@@ -127,7 +129,8 @@ func (t *Transparent) dial(client *client, name string, exposed bool) (*tunnel, 
 	return tun, true
 }
 
-// Shutdown accepts no new connections and waits for requests until ctx ends; then it closes them. Tunnels are left to p.Shutdown.
+// Shutdown accepts no new connections and waits for requests until ctx ends; then it closes them. Tunnels are left to
+// p.Shutdown.
 func (t *Transparent) Shutdown(ctx context.Context) error {
 	t.requests.Close()
 	t.end()
@@ -205,11 +208,13 @@ const (
 	isOther
 )
 
-// longestMethod has room for the longest methods of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more, in bytes.
+// longestMethod has room for the longest methods of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more,
+// in bytes.
 const longestMethod = 20
 
-// judge decides whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
-// proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not count.
+// judge decides whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins.
+// Requests to a proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not
+// count.
 func judge(b []byte) verdict {
 	if len(b) > 0 && b[0] == inbound.TLSHandshake {
 		return isTLS
@@ -255,8 +260,8 @@ func (x *exchange) fetchOf(target target) {
 	x.fetch(target)
 }
 
-// redirectedTarget returns the target of a request whose connection was redirected: named as by the client, and dialed where the
-// client dialed. Without a Host field the address is the authority (R161).
+// redirectedTarget returns the target of a request whose connection was redirected: named as by the client, and dialed
+// where the client dialed. Without a Host field the address is the authority (R161).
 func redirectedTarget(r *http.Request, to string) (target, *failure) {
 	t := target{scheme: "http", host: r.Host, addr: to, path: r.RequestURI}
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)

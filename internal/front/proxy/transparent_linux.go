@@ -11,8 +11,9 @@ import (
 // maxLooks bounds how often the same first bytes are looked at: a client may send them one by one.
 const maxLooks = 64
 
-// peek looks at the first bytes of a connection, as they arrive, until look returns true, time is up, or b is full. They stay in
-// the kernel, so that the connection can be read from its beginning. look is not called for a connection that ends without a byte.
+// peek looks at the first bytes of a connection, as they arrive, until look returns true, time is up, or b is full.
+// They stay in the kernel, so that the connection can be read from its beginning. look is not called for a connection
+// that ends without a byte.
 func peek(c *net.TCPConn, b []byte, within time.Duration, look func(first []byte) bool) {
 	raw, err := c.SyscallConn()
 	if err != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
@@ -45,7 +46,8 @@ func sniff(c *net.TCPConn, read []byte, within time.Duration) verdict {
 	return v
 }
 
-// serverName returns the name of the server that the client names in its ClientHello, "" if it names none within a time.
+// serverName returns the name of the server that the client names in its ClientHello, "" if it names none within a
+// time.
 func serverName(c *net.TCPConn, within time.Duration) (name string) {
 	peek(c, make([]byte, maxHello), within, func(first []byte) bool {
 		whole, possible := wholeHello(first)

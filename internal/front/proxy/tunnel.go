@@ -15,15 +15,15 @@ import (
 	"github.com/tributary-http/tributary/internal/front/cutoff"
 )
 
-// Bounds on silence in both directions of a tunnel together; its age is not limited (R143, R144). A tunnel ends between one and one
-// and a quarter times the bound after its last byte.
+// Bounds on silence in both directions of a tunnel together; its age is not limited (R143, R144). A tunnel ends between
+// one and one and a quarter times the bound after its last byte.
 const (
 	tunnelIdle     = time.Hour
 	halfClosedIdle = 60 * time.Second // one side has announced that it sends no more
 )
 
-// tunnel copies bytes between a client and an origin. It stays on one link, unless the first bytes of its client get no answer there
-// (see begin). The goroutine in run owns both connections; two more copy.
+// tunnel copies bytes between a client and an origin. It stays on one link, unless the first bytes of its client get no
+// answer there (see begin). The goroutine in run owns both connections; two more copy.
 type tunnel struct {
 	origin io.ReadWriteCloser
 	link   string // "" = not known
@@ -40,8 +40,8 @@ type ended struct {
 	err      error // nil = the source sends no more
 }
 
-// run copies until both directions are over and returns why the tunnel ended. early and answer hold the bytes that the client and
-// the origin already sent.
+// run copies until both directions are over and returns why the tunnel ended. early and answer hold the bytes that the
+// client and the origin already sent.
 func (t *tunnel) run(client io.ReadWriteCloser, early, answer []byte, buffers *sync.Pool) string {
 	over := make(chan ended, 2)
 	go t.copy(t.origin, client, early, buffers, over)
@@ -98,8 +98,8 @@ func (t *tunnel) run(client io.ReadWriteCloser, early, answer []byte, buffers *s
 	return reason
 }
 
-// copy copies one direction. From TCP to TCP it hands both connections to the kernel (splice), which reports how much it moved only
-// when it stops: look makes it stop for a moment.
+// copy copies one direction. From TCP to TCP it hands both connections to the kernel (splice), which reports how much
+// it moved only when it stops: look makes it stop for a moment.
 func (t *tunnel) copy(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool, over chan<- ended) {
 	err := t.copyAll(dst, src, early, buffers)
 	over <- ended{dst, src, err}
@@ -198,7 +198,8 @@ func (ts *tunnels) add(origin io.ReadWriteCloser, link string, by *client) (*tun
 	return t, nil
 }
 
-// room returns why a user may not have one more tunnel, nil if it may. It is called before anything is dialed for the tunnel.
+// room returns why a user may not have one more tunnel, nil if it may. It is called before anything is dialed for the
+// tunnel.
 func (ts *tunnels) room(u admission.User) *failure {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

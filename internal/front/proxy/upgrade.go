@@ -8,11 +8,12 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// upgradeOffer returns the protocol that r may switch to: "websocket", or "" for everything else. The frames of h2c would bypass
-// all rules (R70).
+// upgradeOffer returns the protocol that r may switch to: "websocket", or "" for everything else. The frames of h2c
+// would bypass all rules (R70).
 func upgradeOffer(r *http.Request) string {
 	if r.Method == http.MethodGet && r.ProtoAtLeast(1, 1) && r.ContentLength == 0 &&
-		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket") {
+		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") &&
+		httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket") {
 		return "websocket"
 	}
 	return ""

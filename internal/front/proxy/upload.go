@@ -31,8 +31,9 @@ type upload struct {
 	told    chan struct{} // an interim answer was passed on; buffers one
 }
 
-// follow makes trace report the origin's answer to an Expect. net/http starts to read the content when a 100 arrived, when it has
-// waited long enough for one, and also when a final answer arrived instead; only in the last case nothing may be read.
+// follow makes trace report the origin's answer to an Expect. net/http starts to read the content when a 100 arrived,
+// when it has waited long enough for one, and also when a final answer arrived instead; only in the last case nothing
+// may be read.
 func (u *upload) follow(trace *httptrace.ClientTrace) {
 	pass := trace.Got1xxResponse
 	trace.GotFirstResponseByte = func() { u.pending.Store(true) }
@@ -92,8 +93,8 @@ func (u *upload) deadline(t time.Time) bool {
 	return !u.lingering
 }
 
-// late reports whether waiting for the content has taken too long. The server ends the request's context before the read that
-// notices returns, so the time decides, not the context's error.
+// late reports whether waiting for the content has taken too long. The server ends the request's context before the
+// read that notices returns, so the time decides, not the context's error.
 func (u *upload) late() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -124,12 +125,12 @@ func (u *upload) cleanTrailer() {
 	}
 }
 
-// lingerTime is how long a client may keep sending unwanted content, so that it can read the answer before the connection is
-// closed (R67).
+// lingerTime is how long a client may keep sending unwanted content, so that it can read the answer before the
+// connection is closed (R67).
 const lingerTime = 500 * time.Millisecond
 
-// linger discards incoming content, for a while, when the answer has been sent. It ends a read by a goroutine that outlives the
-// exchange: the server would end that read, too, but lift the deadline and then read on without one.
+// linger discards incoming content, for a while, when the answer has been sent. It ends a read by a goroutine that
+// outlives the exchange: the server would end that read, too, but lift the deadline and then read on without one.
 func (x *exchange) linger() {
 	u := x.upload
 	if u == nil || u.ended.Load() {

@@ -13,9 +13,10 @@ import (
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
-// wishField is the request field by which a program sets the goal or the deadline of one request: "goal=NAME", "within=SECONDS" or
-// "bitrate=BITS" (per second). Scripts of web pages cannot set fields whose names begin with Proxy- (Fetch standard section 2.2.2),
-// so that no page spends its reader's data or battery. The proxy does not forward it, like Proxy-Authorization.
+// wishField is the request field by which a program sets the goal or the deadline of one request: "goal=NAME",
+// "within=SECONDS" or "bitrate=BITS" (per second). Scripts of web pages cannot set fields whose names begin with Proxy-
+// (Fetch standard section 2.2.2), so that no page spends its reader's data or battery. The proxy does not forward it,
+// like Proxy-Authorization.
 const wishField = "Proxy-Tributary"
 
 // Limits on what may be asked for.

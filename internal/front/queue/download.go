@@ -36,10 +36,11 @@ func (s Status) Stopped() bool { return s == Complete || s == Failed || s == Rem
 
 // Order is a request to download an object.
 type Order struct {
-	GID       string   `json:"gid"`  // 16 hexadecimal digits; "" = a new one
-	URLs      []string `json:"urls"` // of the same object: if one delivers nothing, the next one is tried
-	Dir       string   `json:"dir"`  // folder of the file, absolute or relative to the queue's folder; "" = the queue's folder
-	Out       string   `json:"out"`  // name of the file, optionally with folders; "" = the name from the server
+	GID  string   `json:"gid"`  // 16 hexadecimal digits; "" = a new one
+	URLs []string `json:"urls"` // of the same object: if one delivers nothing, the next one is tried
+	// folder of the file, absolute or relative to the queue's folder; "" = the queue's folder
+	Dir       string   `json:"dir"`
+	Out       string   `json:"out"` // name of the file, optionally with folders; "" = the name from the server
 	Header    []string `json:"header,omitempty"`
 	Referer   string   `json:"referer,omitempty"`
 	UserAgent string   `json:"user_agent,omitempty"` // "" = Config.Agent
@@ -58,7 +59,8 @@ type Download struct {
 	HTTP    int      `json:"http,omitempty"` // status code, if that is the error; otherwise 0
 	Message string   `json:"message,omitempty"`
 
-	// Type is the media type from the server, and Shares the traffic of each link, both since the download last became active.
+	// Type is the media type from the server, and Shares the traffic of each link, both since the download last became
+	// active.
 	Type   string        `json:"-"`
 	Shares []get.LinkUse `json:"-"`
 
@@ -169,7 +171,8 @@ const (
 	retryTime = time.Second
 )
 
-// urls returns the URLs of a download in the order in which they are tried: first the one that has delivered something before.
+// urls returns the URLs of a download in the order in which they are tried: first the one that has delivered something
+// before.
 func (q *Queue) urls(job Download) []string {
 	urls := slices.Clone(job.URLs)
 	if i := slices.Index(urls, q.Partial.URL(job.File)); i > 0 {
@@ -180,23 +183,26 @@ func (q *Queue) urls(job Download) []string {
 
 // download runs a download in a goroutine of its own. It tries the URLs until one delivers something.
 func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result, error) {
-	g := &get.Getter{Transport: q.Transport, Options: get.Options{Resume: true, ServerName: true, Partial: q.Partial, Mirrors: job.URLs, Unique: &get.Unique{
-		Taken: func(file string) bool {
-			taken := false
-			_ = q.ask(ctx, func() error {
-				taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
-				return nil
-			})
-			return taken
+	g := &get.Getter{Transport: q.Transport, Options: get.Options{
+		Resume: true, ServerName: true, Partial: q.Partial,
+		Mirrors: job.URLs, Unique: &get.Unique{
+			Taken: func(file string) bool {
+				taken := false
+				_ = q.ask(ctx, func() error {
+					taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
+					return nil
+				})
+				return taken
+			},
+			Opened: func(file string) error {
+				job.File = file
+				return q.ask(ctx, func() error {
+					t.File, q.dirty = file, true
+					return nil
+				})
+			},
 		},
-		Opened: func(file string) error {
-			job.File = file
-			return q.ask(ctx, func() error {
-				t.File, q.dirty = file, true
-				return nil
-			})
-		},
-	}}}
+	}}
 	if job.Unmetered {
 		ctx = q.Free(ctx)
 	}
@@ -228,7 +234,8 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 		try++
 		ours := e.Kind == get.File || e.Kind == get.Permission // no other URL helps
 		switch {
-		case !ours && len(urls) > 1 && (have == 0 || !e.Temporary || try > maxTries): // the others may deliver it, if from the beginning
+		// the others may deliver it, if from the beginning
+		case !ours && len(urls) > 1 && (have == 0 || !e.Temporary || try > maxTries):
 			urls, try, wait, most = urls[1:], 1, retryTime, 0
 			continue
 		case !e.Temporary, try > maxTries:
@@ -254,7 +261,9 @@ func (q *Queue) makeFolder(job Download) error {
 		dir = job.Dir
 	}
 	fail := func(err error) error {
-		return &get.Error{Kind: get.File, Err: fmt.Errorf("create the folder %s: %w", dir, err), Next: "choose another folder"}
+		return &get.Error{
+			Kind: get.File, Err: fmt.Errorf("create the folder %s: %w", dir, err), Next: "choose another folder",
+		}
 	}
 	if err := os.MkdirAll(q.Dir, 0o755); err != nil {
 		return fail(err)

@@ -34,7 +34,8 @@ type Config struct {
 const (
 	maxDownloads = 5000 // downloads that are not over
 	maxStopped   = 1000 // downloads that are over; the oldest one is dropped first
-	// forOrders is the share of the largest file that orders may fill. The rest is for what is added to them while they run.
+	// forOrders is the share of the largest file that orders may fill. The rest is for what is added to them while they
+	// run.
 	forOrders = 4
 )
 
@@ -94,11 +95,18 @@ type end struct {
 
 // New returns a Queue with the downloads that its file lists.
 func New(c Config) *Queue {
-	return &Queue{Config: c, commands: make(chan func()), over: make(chan struct{}), ends: make(chan end), hear: map[chan Event]bool{}, most: maxState}
+	return &Queue{
+		Config:   c,
+		commands: make(chan func()),
+		over:     make(chan struct{}),
+		ends:     make(chan end),
+		hear:     map[chan Event]bool{},
+		most:     maxState,
+	}
 }
 
-// Run runs downloads until ctx ends and the running ones have stopped; they stay in the list. It returns an error if the list
-// cannot be read.
+// Run runs downloads until ctx ends and the running ones have stopped; they stay in the list. It returns an error if
+// the list cannot be read.
 func (q *Queue) Run(ctx context.Context) error {
 	defer close(q.over)
 	unlock, err := q.load(ctx)
@@ -245,8 +253,8 @@ func (q *Queue) tell(t *task) {
 	}
 }
 
-// Listen returns a channel of changes. The channel is closed when the queue ends, or when its reader falls far behind. The caller
-// must call stop when it no longer reads.
+// Listen returns a channel of changes. The channel is closed when the queue ends, or when its reader falls far behind.
+// The caller must call stop when it no longer reads.
 func (q *Queue) Listen() (events <-chan Event, stop func()) {
 	c := make(chan Event, 1000)
 	if q.do(func() error { q.hear[c] = true; return nil }) != nil {
@@ -291,7 +299,8 @@ func (q *Queue) with(gid string, f func(t *task) error) (full string, err error)
 	return full, err
 }
 
-// Add adds a download at a place in the waiting list, where 0 is the first and a negative place is the last. It returns the GID.
+// Add adds a download at a place in the waiting list, where 0 is the first and a negative place is the last. It returns
+// the GID.
 func (q *Queue) Add(o Order, paused bool, place int) (string, error) {
 	o, err := q.check(o)
 	if err != nil {
@@ -336,8 +345,8 @@ func (q *Queue) Get(gid string) (d Download, err error) {
 	return d, err
 }
 
-// Lists returns all downloads: active ones, waiting or paused ones in order, and stopped ones, the oldest first. ever is the number
-// of downloads that have ended since the start.
+// Lists returns all downloads: active ones, waiting or paused ones in order, and stopped ones, the oldest first. ever
+// is the number of downloads that have ended since the start.
 func (q *Queue) Lists() (active, waiting, stopped []Download, ever int, err error) {
 	err = q.do(func() error {
 		for _, l := range []struct {
@@ -454,8 +463,8 @@ func (q *Queue) Purge() error {
 	return q.do(func() error { q.stopped, q.dirty = nil, true; return nil })
 }
 
-// Move moves a waiting download to the place that place(from, last) returns, limited to the range from 0, the first, to last. It
-// returns the new place.
+// Move moves a waiting download to the place that place(from, last) returns, limited to the range from 0, the first, to
+// last. It returns the new place.
 func (q *Queue) Move(gid string, place func(from, last int) int) (to int, err error) {
 	_, err = q.with(gid, func(t *task) error {
 		from := slices.Index(q.waiting, t)
@@ -471,8 +480,8 @@ func (q *Queue) Move(gid string, place func(from, last int) int) (to int, err er
 	return to, err
 }
 
-// Change changes the order of a download that is not over. If it is active, it restarts from where it is. A file that has a name
-// keeps it.
+// Change changes the order of a download that is not over. If it is active, it restarts from where it is. A file that
+// has a name keeps it.
 func (q *Queue) Change(gid string, change func(*Order)) error {
 	_, err := q.with(gid, func(t *task) error {
 		if t.Status.Stopped() {
@@ -497,8 +506,8 @@ func (q *Queue) Change(gid string, change func(*Order)) error {
 	return err
 }
 
-// SetMaxConcurrent changes how many downloads may run concurrently, until the next start of the program. Running downloads
-// continue.
+// SetMaxConcurrent changes how many downloads may run concurrently, until the next start of the program. Running
+// downloads continue.
 func (q *Queue) SetMaxConcurrent(n int) error {
 	return q.do(func() error { q.MaxConcurrent = n; return nil })
 }

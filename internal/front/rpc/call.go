@@ -52,7 +52,8 @@ func (r response) status() int {
 	return http.StatusInternalServerError
 }
 
-// message is a message with one or more calls. The limits hold for all of them together, those in batches and multicalls included.
+// message is a message with one or more calls. The limits hold for all of them together, those in batches and
+// multicalls included.
 type message struct {
 	*Server
 	origin string          // of the page or extension that calls; "" = another program
@@ -65,8 +66,8 @@ type message struct {
 // errCalls reports too many calls.
 var errCalls = failed("More than %d calls in a request.", maxCalls)
 
-// answer answers a call or a batch from a page or extension, whose origin is "" if it is another program. shown reports whether
-// one of the calls had the token.
+// answer answers a call or a batch from a page or extension, whose origin is "" if it is another program. shown reports
+// whether one of the calls had the token.
 func (s *Server) answer(text []byte, origin string) (answer any, status int, shown bool) {
 	s.busy <- struct{}{}
 	defer func() { <-s.busy }()
@@ -138,8 +139,8 @@ func (m *message) one(text []byte) (r response) {
 	return r
 }
 
-// open are the methods that do not need a token, each of them once in a message: they neither disclose nor change anything
-// without a secret. The calls in a multicall have their own tokens.
+// open are the methods that do not need a token, each of them once in a message: they neither disclose nor change
+// anything without a secret. The calls in a multicall have their own tokens.
 var open = map[string]func(*message, args) (any, error){
 	"system.listMethods":       listMethods,
 	"system.listNotifications": listNotifications,
@@ -243,7 +244,8 @@ func (m *message) multicall(params args) (result any, f *failure) {
 
 // known reports whether a token is the general one, or that of the calling extension or page.
 func (s *Server) known(token, origin string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token) || s.page.has(origin, token)
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token) ||
+		s.page.has(origin, token)
 }
 
 // args are the parameters of a call.

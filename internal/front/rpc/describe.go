@@ -66,7 +66,8 @@ func describe(d queue.Download, keys []string) map[string]any {
 	return all
 }
 
-// bitfield returns one bit for each piece, the first one highest, in hexadecimal digits. A bit is set if its piece is complete.
+// bitfield returns one bit for each piece, the first one highest, in hexadecimal digits. A bit is set if its piece is
+// complete.
 func bitfield(prefix, size, pieces int64) string {
 	b := make([]byte, (pieces+7)/8)
 	whole := prefix / pieceLength
@@ -86,7 +87,8 @@ func files(d queue.Download) any {
 		file = filepath.Join(d.Dir, d.Out)
 	}
 	return []any{map[string]any{
-		"index": "1", "path": file, "length": number(max(d.Size, 0)), "completedLength": number(d.Have), "selected": "true", "uris": uris(d),
+		"index": "1", "path": file, "length": number(max(d.Size, 0)), "completedLength": number(d.Have), "selected": "true",
+		"uris": uris(d),
 	}}
 }
 

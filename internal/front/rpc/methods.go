@@ -42,16 +42,19 @@ var methods = map[string]func(*Server, args) (any, error){
 	"aria2.getSessionInfo": func(s *Server, _ args) (any, error) {
 		return map[string]string{"sessionId": s.Session}, nil
 	},
-	"aria2.saveSession": func(*Server, args) (any, error) { return ok(nil) }, // changes are saved before they are confirmed
+	// changes are saved before they are confirmed
+	"aria2.saveSession": func(*Server, args) (any, error) { return ok(nil) },
 }
 
 // unsupported are the methods of aria2 that are not for HTTP downloads, or that end the program.
 var unsupported = map[string]bool{
-	"aria2.addTorrent": true, "aria2.addMetalink": true, "aria2.changeUri": true, "aria2.shutdown": true, "aria2.forceShutdown": true,
+	"aria2.addTorrent": true, "aria2.addMetalink": true, "aria2.changeUri": true, "aria2.shutdown": true,
+	"aria2.forceShutdown": true,
 }
 
 func listMethods(*message, args) (any, error) {
-	return append(slices.Sorted(maps.Keys(methods)), "system.listMethods", "system.listNotifications", "system.multicall"), nil
+	return append(slices.Sorted(maps.Keys(methods)), "system.listMethods", "system.listNotifications",
+		"system.multicall"), nil
 }
 
 func listNotifications(*message, args) (any, error) {
@@ -76,8 +79,8 @@ func (a args) gid() (gid string, err error) {
 	return strings.ToLower(gid), nil
 }
 
-// changed returns the result of a method that changes a download. otherwise is the error if the state of the download does not
-// allow it.
+// changed returns the result of a method that changes a download. otherwise is the error if the state of the download
+// does not allow it.
 func changed(gid string, err error, otherwise string) (any, error) {
 	if state := (queue.StateError{}); errors.As(err, &state) {
 		return nil, failed(otherwise, state.GID)
@@ -216,8 +219,8 @@ func (s *Server) tellStopped(a args) (any, error) {
 	return page(a, stopped)
 }
 
-// page describes the requested part of a list: n downloads from an offset on or, if the offset is negative, backwards from there,
-// where -1 is the last one.
+// page describes the requested part of a list: n downloads from an offset on or, if the offset is negative, backwards
+// from there, where -1 is the last one.
 func page(a args, all []queue.Download) (any, error) {
 	var offset, n int
 	var keys []string
@@ -321,7 +324,8 @@ func (s *Server) getGlobalStat(args) (any, error) {
 	}
 	return map[string]string{
 		"downloadSpeed": number(int64(rate)), "uploadSpeed": "0", "numActive": number(int64(len(active))),
-		"numWaiting": number(int64(len(waiting))), "numStopped": number(int64(len(stopped))), "numStoppedTotal": number(int64(ever)),
+		"numWaiting": number(int64(len(waiting))), "numStopped": number(int64(len(stopped))),
+		"numStoppedTotal": number(int64(ever)),
 	}, err
 }
 

@@ -13,8 +13,8 @@ const maxConcurrent = "max-concurrent-downloads"
 // unmetered is the name of the option that keeps a new download off metered links. aria2 does not have it.
 const unmetered = "tributary-unmetered"
 
-// options are the options of a call: strings, or lists of strings. Options that are not read here have no effect, like names that
-// aria2 does not know: extensions send many, and getOption reports the values in force.
+// options are the options of a call: strings, or lists of strings. Options that are not read here have no effect, like
+// names that aria2 does not know: extensions send many, and getOption reports the values in force.
 type options map[string]json.RawMessage
 
 // options returns the options of a call, if it has any.

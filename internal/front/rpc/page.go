@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ownPage is the live page at the address of ListenPage. It is paired as extensions are, but with a code of its own, and until this
-// process ends or another window is paired.
+// ownPage is the live page at the address of ListenPage. It is paired as extensions are, but with a code of its own,
+// and until this process ends or another window is paired.
 type ownPage struct {
 	codes  codes
 	origin string // "http://127.1.2.3:45678"; "" = there is no such page
@@ -21,9 +21,10 @@ type ownPage struct {
 	hash string // of its token; "" = it is not paired
 }
 
-// ListenPage listens on an address of this machine that is drawn at random. While no proxy runs, another user can serve pages at any
-// fixed address, and leave a service worker in the user's browser that later gets what is meant for the proxy's own page. Nobody
-// can do this for an address that is not known before, and nothing that a page at this address knows is valid later.
+// ListenPage listens on an address of this machine that is drawn at random. While no proxy runs, another user can serve
+// pages at any fixed address, and leave a service worker in the user's browser that later gets what is meant for the
+// proxy's own page. Nobody can do this for an address that is not known before, and nothing that a page at this address
+// knows is valid later.
 func ListenPage() (net.Listener, error) {
 	var b [3]byte
 	rand.Read(b[:]) // never fails
@@ -31,8 +32,8 @@ func ListenPage() (net.Listener, error) {
 	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 1+b[0]%254, b[1], 1+b[2]%254)})
 }
 
-// Page returns the server for a listener of ListenPage, on which the live page may call the methods once it is paired. The Server
-// must not serve yet.
+// Page returns the server for a listener of ListenPage, on which the live page may call the methods once it is paired.
+// The Server must not serve yet.
 func (s *Server) Page(l net.Listener, live http.Handler) *http.Server {
 	s.page.origin = "http://" + l.Addr().String()
 	mux := http.NewServeMux()

@@ -53,7 +53,8 @@ func (c *codes) use(code string, now time.Time) bool {
 	return true
 }
 
-// NewCode returns a new code for the user, which replaces the previous one: the extension that is given it may be paired with it.
+// NewCode returns a new code for the user, which replaces the previous one: the extension that is given it may be
+// paired with it.
 func (s *Server) NewCode() (string, error) {
 	if s.Owner == nil || s.Pairings.Path == "" {
 		return "", errors.New("users cannot be identified here: use the token (tributary rpc token)")
@@ -61,9 +62,9 @@ func (s *Server) NewCode() (string, error) {
 	return s.codes.fresh(time.Now()), nil
 }
 
-// prove proves that this server knows the secrets of the calling extension: its result has, for the extension's token and for the
-// code, an HMAC of the caller's nonce. An extension that finds none made with its own secret talks to another process, which has
-// taken the port, and sends it nothing.
+// prove proves that this server knows the secrets of the calling extension: its result has, for the extension's token
+// and for the code, an HMAC of the caller's nonce. An extension that finds none made with its own secret talks to
+// another process, which has taken the port, and sends it nothing.
 func (m *message) prove(a args) (any, error) {
 	var nonce string
 	if err := a.get(0, &nonce); err != nil {

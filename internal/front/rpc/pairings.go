@@ -19,7 +19,8 @@ import (
 // maxPairings is how many extensions are remembered; the oldest pairing is removed first.
 const maxPairings = 16
 
-// Pairings are the extensions that have their own token, in a file of the user. The file contains only hashes of tokens.
+// Pairings are the extensions that have their own token, in a file of the user. The file contains only hashes of
+// tokens.
 type Pairings struct{ Path string }
 
 // Pairing is an extension that may call with its own token.
@@ -53,8 +54,8 @@ func (p Pairings) Has(origin, token string) bool {
 	return key != "" && subtle.ConstantTimeCompare([]byte(key), []byte(hash(token))) == 1
 }
 
-// key returns the hash of an extension's token, or "" if it is not paired. The file is read each time, so that removing a pairing
-// takes effect immediately.
+// key returns the hash of an extension's token, or "" if it is not paired. The file is read each time, so that removing
+// a pairing takes effect immediately.
 func (p Pairings) key(origin string) string {
 	if origin == "" {
 		return ""

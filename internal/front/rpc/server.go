@@ -42,8 +42,8 @@ type Config struct {
 	Session string // ID of this run, 40 hexadecimal digits
 	Log     *slog.Logger
 
-	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs Tributary are let
-	// in.
+	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs Tributary
+	// are let in.
 	Owner admission.Owner
 	// Pairings are the extensions that the user has paired; the zero value has none and does not accept new ones.
 	Pairings Pairings
@@ -121,7 +121,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The Host field does not name this server.", http.StatusForbidden)
 		return
 	case !s.admits(r.Header):
-		http.Error(w, "Pages of this origin may not use RPC. If you trust this front end, list it in rpc_origins.", http.StatusForbidden)
+		http.Error(w, "Pages of this origin may not use RPC. If you trust this front end, list it in rpc_origins.",
+			http.StatusForbidden)
 		return
 	case r.URL.Path != path:
 		http.NotFound(w, r)
@@ -165,8 +166,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // extensions are the schemes of extensions' origins. A page cannot have them.
 var extensions = []string{"chrome-extension", "moz-extension", "safari-web-extension"}
 
-// admits reports whether a request does not come from a page, or comes from one that may call. A browser names the page's origin
-// in all requests except simple GETs, which it marks as coming from another site (Fetch Metadata).
+// admits reports whether a request does not come from a page, or comes from one that may call. A browser names the
+// page's origin in all requests except simple GETs, which it marks as coming from another site (Fetch Metadata).
 func (s *Server) admits(h http.Header) bool {
 	origins := h.Values("Origin")
 	if len(origins) == 0 {
@@ -185,7 +186,8 @@ func isExtension(origin string) bool {
 	return err == nil && u.Host != "" && slices.Contains(extensions, u.Scheme)
 }
 
-// query returns the request in the query of a GET, whose params are in Base64. It returns false if the query asks for JSONP.
+// query returns the request in the query of a GET, whose params are in Base64. It returns false if the query asks for
+// JSONP.
 func query(q url.Values) (text []byte, ok bool) {
 	if q.Has("jsoncallback") {
 		return nil, false

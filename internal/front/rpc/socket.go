@@ -19,8 +19,8 @@ var notifications = map[queue.Status]string{
 	queue.Complete: "aria2.onDownloadComplete", queue.Failed: "aria2.onDownloadError",
 }
 
-// strangers are the sockets that have not shown the token, the oldest first. They are few and short-lived, and a newcomer takes the
-// place of the oldest, so that they cost nobody else a place.
+// strangers are the sockets that have not shown the token, the oldest first. They are few and short-lived, and a
+// newcomer takes the place of the oldest, so that they cost nobody else a place.
 type strangers struct {
 	mu  sync.Mutex
 	all []*stranger
@@ -51,7 +51,8 @@ func (s *strangers) enter(end context.CancelFunc) (leave func()) {
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	s.sockets.Add(1)
 	defer s.sockets.Done()
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // ServeHTTP has checked the origin
+	// ServeHTTP has checked the origin
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
 	}

@@ -110,8 +110,8 @@ func readClaim(path string) (c claim, touched int64, err error) {
 	return c, st.modified, nil
 }
 
-// create writes a claim in place of an older one, and leaves its file open. Only its owner may read it, since the URL may contain a
-// key.
+// create writes a claim in place of an older one, and leaves its file open. Only its owner may read it, since the URL
+// may contain a key.
 func (c claim) create(path string) (*os.File, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -133,13 +133,15 @@ func (c claim) create(path string) (*os.File, error) {
 	return f, nil
 }
 
-// How much later than its claim a file may have changed: after a kill in the middle of a write, or after a power failure.
+// How much later than its claim a file may have changed: after a kill in the middle of a write, or after a power
+// failure.
 const (
 	killSlack  = time.Second
 	powerSlack = 2 * time.Minute
 )
 
-// proves returns an error unless the claim is about the file with this status, and no other program has changed the file since.
+// proves returns an error unless the claim is about the file with this status, and no other program has changed the
+// file since.
 func (c claim) proves(is status, touched int64) error {
 	boot := bootID()
 	sameBoot := boot != "" && c.Boot == boot
@@ -165,8 +167,8 @@ func (c claim) proves(is status, touched int64) error {
 	return nil
 }
 
-// trusted returns how many of the first bytes of the file are intact. Bytes written in this boot are in the page cache or on the
-// disk; earlier ones may have been lost in a power failure and read as zeros.
+// trusted returns how many of the first bytes of the file are intact. Bytes written in this boot are in the page cache
+// or on the disk; earlier ones may have been lost in a power failure and read as zeros.
 func (c claim) trusted() int64 {
 	if b := bootID(); b == "" || c.Boot != b {
 		return c.Synced

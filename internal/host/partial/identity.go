@@ -31,7 +31,8 @@ type status struct {
 	made     bool // the file system makes inodes up when it is mounted
 }
 
-// coarse reports whether the file system tells too little to recognize a file: no birth, and the last change only in seconds.
+// coarse reports whether the file system tells too little to recognize a file: no birth, and the last change only in
+// seconds.
 func (s status) coarse() bool { return s.Born == 0 && s.changed%1e9 == 0 }
 
 // statusOf returns the status of an open file.
@@ -66,7 +67,8 @@ func statusAt(fd int, path string, flags int) (status, error) {
 		return status{}, err
 	}
 	st := status{
-		identity: identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0}, size: int64(x.Size), changed: nanoseconds(x.Ctime),
+		identity: identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0}, size: int64(x.Size),
+		changed:  nanoseconds(x.Ctime),
 		modified: nanoseconds(x.Mtime), regular: x.Mode&unix.S_IFMT == unix.S_IFREG,
 	}
 	if x.Mask&unix.STATX_BTIME != 0 {

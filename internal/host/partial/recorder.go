@@ -10,9 +10,10 @@ import (
 // checkpoint is the number of bytes after which a file is synced to the disk.
 const checkpoint = 64 << 20
 
-// Recorder keeps a claim up to date while its file is written. The size of the file does not show how many bytes are there, since
-// they are written in any order. The count is recorded after each write, for a download that resumes in the same boot, and at each
-// checkpoint for the bytes that have reached the disk. The disk may be slow, so this has its own goroutine.
+// Recorder keeps a claim up to date while its file is written. The size of the file does not show how many bytes are
+// there, since they are written in any order. The count is recorded after each write, for a download that resumes in
+// the same boot, and at each checkpoint for the bytes that have reached the disk. The disk may be slow, so this has its
+// own goroutine.
 //
 // Writing, Advance and the methods after Stop belong to one goroutine. A nil Recorder records nothing.
 type Recorder struct {
@@ -122,7 +123,8 @@ func (r *Recorder) Stop() error {
 	return r.failed
 }
 
-// Keep records that the download ended with this number of bytes, and closes the claim. synced reports whether all are on the disk.
+// Keep records that the download ended with this number of bytes, and closes the claim. synced reports whether all are
+// on the disk.
 func (r *Recorder) Keep(n int64, synced bool) {
 	if r == nil {
 		return

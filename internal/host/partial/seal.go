@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Seal binds a mark to a file, for a program that keeps its own record of its files: the app. It does without the time of the file's
-// last change, since a phone's storage moves and touches files, and without the device, since it offers files in several ways.
+// Seal binds a mark to a file, for a program that keeps its own record of its files: the app. It does without the time
+// of the file's last change, since a phone's storage moves and touches files, and without the device, since it offers
+// files in several ways.
 func Seal(f *os.File, mark string) string {
 	is, err := statusOf(f)
 	if err != nil {
@@ -25,5 +26,6 @@ func Unseal(f *os.File, sealed string) (mark string, ok bool) {
 	if _, serr := fmt.Sscanf(seal, "%x.%x", &inode, &born); err != nil || serr != nil {
 		return "", false
 	}
-	return mark, inode == is.Inode && (born == is.Born || born == 0 || is.Born == 0) // not every way to the file tells its birth
+	// not every way to the file tells its birth
+	return mark, inode == is.Inode && (born == is.Born || born == 0 || is.Born == 0)
 }

@@ -81,8 +81,8 @@ func (s Store) Find(part *os.File) (Found, error) {
 	return Found{c.Object, have, c.Synced, c.AtSync}, nil
 }
 
-// Claim records that an open partial file, which this process has locked, is Tributary's own, and what it contains. It comes before
-// the first change of the file.
+// Claim records that an open partial file, which this process has locked, is Tributary's own, and what it contains. It
+// comes before the first change of the file.
 func (s Store) Claim(part *os.File, has Found) (*Recorder, error) {
 	path, err := s.claimOf(part.Name())
 	if err == nil {
@@ -103,8 +103,9 @@ func (s Store) Claim(part *os.File, has Found) (*Recorder, error) {
 	}
 	s.clean()
 	c := claim{
-		Format: format, identity: is.identity, Object: has.Object, Boot: bootID(), Synced: min(has.synced, has.Have), AtSync: has.atSync,
-		count: count{prefix: has.Have, changed: is.changed, writing: true},
+		Format: format, identity: is.identity, Object: has.Object, Boot: bootID(), Synced: min(has.synced, has.Have),
+		AtSync: has.atSync,
+		count:  count{prefix: has.Have, changed: is.changed, writing: true},
 	}
 	side, err := c.create(path)
 	if err != nil {
@@ -146,7 +147,8 @@ func (s Store) URL(file string) string {
 	return c.URL
 }
 
-// Completed returns the size of a file if it is a complete download of one of these URLs that Tributary itself put there.
+// Completed returns the size of a file if it is a complete download of one of these URLs that Tributary itself put
+// there.
 func (s Store) Completed(file string, urls []string) (size int64, ok bool) {
 	c, touched, err := s.read(file + Suffix)
 	if err != nil || !c.Complete || !slices.Contains(urls, c.URL) {

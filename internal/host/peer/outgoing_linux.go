@@ -11,13 +11,15 @@ import (
 	"strings"
 )
 
-// Outgoing finds programs that connect to web servers of other machines. The zero value is ready to use; use it in one goroutine.
+// Outgoing finds programs that connect to web servers of other machines. The zero value is ready to use; use it in one
+// goroutine.
 type Outgoing struct {
 	open map[string]bool // sockets, as in /proc/PID/fd, that were open at the last look
 }
 
-// Look returns the paths of programs with a connection that it has not seen before to port 80 or 443 of another machine, among the
-// processes of this user that belong. It sees connections that are established at this moment, and takes milliseconds at most.
+// Look returns the paths of programs with a connection that it has not seen before to port 80 or 443 of another
+// machine, among the processes of this user that belong. It sees connections that are established at this moment, and
+// takes milliseconds at most.
 func (o *Outgoing) Look(belongs func(pid int) bool) (programs []string) {
 	open, fresh := map[string]bool{}, map[string]bool{}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -51,7 +53,8 @@ func (o *Outgoing) Look(belongs func(pid int) bool) (programs []string) {
 	return programs
 }
 
-// outgoing returns the sockets of a user's connections to web servers of other machines, from one table of the kernel (see scan).
+// outgoing returns the sockets of a user's connections to web servers of other machines, from one table of the kernel
+// (see scan).
 func outgoing(table io.Reader, uid int) (files []string) {
 	const established = "01"
 	lines := bufio.NewScanner(table)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address is remote
-// and whose peer is local. It takes some microseconds. An error means that the user cannot be determined.
+// Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address
+// is remote and whose peer is local. It takes some microseconds. An error means that the user cannot be determined.
 func Owner(local, remote netip.AddrPort) (uid uint32, err error) {
 	s, err := find(local, remote)
 	if err != nil {
@@ -19,7 +19,8 @@ func Owner(local, remote netip.AddrPort) (uid uint32, err error) {
 	return s.uid, nil
 }
 
-// Abandoned reports whether no process holds the other end of a TCP connection any more. false = one does, or it is not known.
+// Abandoned reports whether no process holds the other end of a TCP connection any more. false = one does, or it is not
+// known.
 func Abandoned(local, remote netip.AddrPort) bool {
 	s, err := diagnose(unmap(remote), unmap(local))
 	return err == nil && s.inode == 0

@@ -16,17 +16,18 @@ import (
 // maxRecent bounds the processes that Programs looks at first.
 const maxRecent = 16
 
-// Programs finds the programs at the other ends of connections. The zero value is ready to use. It remembers the processes that
-// it found last, since a process that connects often connects again.
+// Programs finds the programs at the other ends of connections. The zero value is ready to use. It remembers the
+// processes that it found last, since a process that connects often connects again.
 type Programs struct {
 	mu     sync.Mutex
 	recent []int // process IDs, the last found first
 }
 
-// Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be determined, or if
-// names is not nil and does not have the last part of the path. After that of an interpreter follow a space and its script, since
-// scripts differ like programs. It can find only processes whose files this process may look at: those of its own user, or all of them
-// with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes milliseconds.
+// Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be
+// determined, or if names is not nil and does not have the last part of the path. After that of an interpreter follow a
+// space and its script, since scripts differ like programs. It can find only processes whose files this process may
+// look at: those of its own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every
+// process, which takes milliseconds.
 func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, error) {
 	s, err := find(local, remote)
 	if err != nil {
@@ -55,7 +56,8 @@ func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, err
 	return "", err
 }
 
-// Read returns a file below /proc/PID of the process with this program that Of found last, such as maps or cmdline; nil if it has ended.
+// Read returns a file below /proc/PID of the process with this program that Of found last, such as maps or cmdline; nil
+// if it has ended.
 func (p *Programs) Read(path, file string) []byte {
 	p.mu.Lock()
 	recent := slices.Clone(p.recent)
@@ -90,7 +92,8 @@ func processes() (pids []int, err error) {
 	return pids, nil
 }
 
-// program returns the path of a process's program, "" if the process is another user's, is a thread of the kernel, or has ended.
+// program returns the path of a process's program, "" if the process is another user's, is a thread of the kernel, or
+// has ended.
 func program(pid int) string {
 	exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// search reads the kernel's tables of TCP sockets (proc(5), /proc/net/tcp) until it finds the one with these addresses. An
-// IPv4 connection may belong to an IPv6 socket.
+// search reads the kernel's tables of TCP sockets (proc(5), /proc/net/tcp) until it finds the one with these addresses.
+// An IPv4 connection may belong to an IPv6 socket.
 func search(own, peer netip.AddrPort) (socket, error) {
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(name)
@@ -53,8 +53,8 @@ func scan(r io.Reader, own, peer netip.AddrPort) (s socket, found bool, err erro
 	return socket{}, false, lines.Err()
 }
 
-// address parses "0100007F:1F90": words of 32 bits as the kernel holds them in memory, printed as numbers. It returns the zero
-// value for anything else.
+// address parses "0100007F:1F90": words of 32 bits as the kernel holds them in memory, printed as numbers. It returns
+// the zero value for anything else.
 func address(s string) netip.AddrPort {
 	host, port, _ := strings.Cut(s, ":")
 	b, err := hex.DecodeString(host)

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop makes the program run as the account, given by name or number, with its groups and with no capabilities except those in
-// keep that the process has. Only root can do that. On success Drop does not return: it starts the program again, with the same
-// arguments, in the same process. There it returns nil, because the process belongs to the account.
+// Drop makes the program run as the account, given by name or number, with its groups and with no capabilities except
+// those in keep that the process has. Only root can do that. On success Drop does not return: it starts the program
+// again, with the same arguments, in the same process. There it returns nil, because the process belongs to the
+// account.
 //
-// Linux keeps credentials per thread, and a Go program has several threads. Starting again ends them all except the one that has
-// the new credentials, so none can be left with root's.
+// Linux keeps credentials per thread, and a Go program has several threads. Starting again ends them all except the one
+// that has the new credentials, so none can be left with root's.
 func Drop(account string, keep ...int) error {
 	to, err := find(account)
 	if err != nil {
@@ -37,7 +38,8 @@ func Drop(account string, keep ...int) error {
 	if err := become(to, keep); err != nil {
 		return fmt.Errorf("become user %s: %w", account, err)
 	}
-	return fmt.Errorf("become user %s: start this program again: %w", account, syscall.Exec(path, os.Args, to.environ(os.Environ())))
+	return fmt.Errorf("become user %s: start this program again: %w", account,
+		syscall.Exec(path, os.Args, to.environ(os.Environ())))
 }
 
 // become gives the calling thread the identity. The other threads get it too, but without any capabilities.

@@ -11,14 +11,14 @@ import (
 // chain is the name of the chain in the tables of both families: nat, and filter if QUIC is rejected.
 const chain = "TRIBUTARY_REDIRECT"
 
-// iptables installs the rules with iptables(8) and ip6tables(8), for kernels and systems without nftables. Each family is a
-// transaction. Kernels without nat for IPv6 are common on phones: there only IPv4 is redirected.
+// iptables installs the rules with iptables(8) and ip6tables(8), for kernels and systems without nftables. Each family
+// is a transaction. Kernels without nat for IPv6 are common on phones: there only IPv4 is redirected.
 type iptables struct{ run runner }
 
 func (iptables) name() string { return "iptables" }
 
-// script returns the input of iptables-restore --noflush. hooked means that OUTPUT already leads to the chain; six, that it is
-// for IPv6.
+// script returns the input of iptables-restore --noflush. hooked means that OUTPUT already leads to the chain; six,
+// that it is for IPv6.
 func (iptables) script(r Rules, hooked, six bool) string {
 	return part("nat", "tcp", r, hooked, six, func(over, who string) (rules []string) {
 		for _, p := range r.Ports {

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// Only root can listen on ports below 1024 (ip(7), ip_unprivileged_port_start): if the rules outlive all processes, no other user
-// of the machine can take the port that they lead to. These ports have no well-known service.
+// Only root can listen on ports below 1024 (ip(7), ip_unprivileged_port_start): if the rules outlive all processes, no
+// other user of the machine can take the port that they lead to. These ports have no well-known service.
 const (
 	firstPort = 1000
 	lastPort  = 1022
 )
 
-// Listeners are open ports on loopback for redirected connections, one for each family that the machine has: on a dual-stack
-// socket an IPv4 connection would look like one of IPv6 (R154).
+// Listeners are open ports on loopback for redirected connections, one for each family that the machine has: on a
+// dual-stack socket an IPv4 connection would look like one of IPv6 (R154).
 type Listeners struct {
 	Port  uint16
 	Files []*os.File

@@ -12,9 +12,9 @@ import (
 // originalDst is the option in linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h.
 const originalDst = 80
 
-// Original returns the destination of a connection before it was redirected to its own address. An error, or its own address,
-// means that it was not redirected. The listener must be of one family: on a dual-stack socket an IPv4 connection would look like
-// one of IPv6 (R154).
+// Original returns the destination of a connection before it was redirected to its own address. An error, or its own
+// address, means that it was not redirected. The listener must be of one family: on a dual-stack socket an IPv4
+// connection would look like one of IPv6 (R154).
 func Original(c *net.TCPConn) (to netip.AddrPort, err error) {
 	local, ok := c.LocalAddr().(*net.TCPAddr)
 	if !ok {

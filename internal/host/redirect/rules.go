@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Mark is the mark (SO_MARK) of the sockets that are never redirected: the proxy's own. It avoids the bits that Tailscale and
-// Kubernetes use. Its bit 0x40000 is PERMISSION_NETWORK of Android's netd: without it, only root may send over a network in the
-// background, such as mobile data next to Wi-Fi.
+// Mark is the mark (SO_MARK) of the sockets that are never redirected: the proxy's own. It avoids the bits that
+// Tailscale and Kubernetes use. Its bit 0x40000 is PERMISSION_NETWORK of Android's netd: without it, only root may send
+// over a network in the background, such as mobile data next to Wi-Fi.
 const Mark = 0x740000
 
 // Users is a range of user IDs, both ends included.
@@ -53,8 +53,8 @@ type Rules struct {
 	// NoQUIC rejects UDP traffic to port 443 that would be redirected if it were TCP, so that programs fall back to TCP.
 	NoQUIC bool
 
-	// Over names the interfaces over which the system would send the redirected connections. Connections over other interfaces,
-	// such as a VPN or a bridge of containers, are not redirected.
+	// Over names the interfaces over which the system would send the redirected connections. Connections over other
+	// interfaces, such as a VPN or a bridge of containers, are not redirected.
 	Over []string
 	// Around names the interfaces in Over on which the destinations in LeaveAround are not redirected either.
 	Around      []string
@@ -81,7 +81,8 @@ func (r Rules) Check() error {
 // plain reports whether the name of an interface has no special meaning in the languages of firewalls.
 func plain(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' || r == '@')
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' ||
+			r == '@')
 	})
 }
 

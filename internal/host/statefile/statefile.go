@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign means that a file or folder is not this user's alone: another user owns it or may write to it, or it is a link or a
-// device.
+// ErrForeign means that a file or folder is not this user's alone: another user owns it or may write to it, or it is a
+// link or a device.
 var ErrForeign = errors.New("not this user's alone")
 
 // lockPause is the time between two attempts to take a lock that another process holds.
@@ -35,8 +35,8 @@ func Path(getenv func(string) string, name string) string {
 	return filepath.Join(home, ".local", "state", "tributary", name)
 }
 
-// Lock gives this process the exclusive right to change the file, until it calls unlock. It creates the folder if there is none,
-// and waits for other processes until ctx ends.
+// Lock gives this process the exclusive right to change the file, until it calls unlock. It creates the folder if there
+// is none, and waits for other processes until ctx ends.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -73,9 +73,9 @@ func flock(ctx context.Context, fd int) error {
 }
 
 // Own checks that the folder of a file, or the nearest existing one above it, belongs to this user alone: root with the
-// environment of another user does not create folders there, and users cannot plant a folder for others. A link to such a folder
-// is accepted if it belongs to this user or root: systemd creates one for a service with DynamicUser. A group may write to the
-// folder if it has the number of its user: systems with a group for each user may have a umask of 002.
+// environment of another user does not create folders there, and users cannot plant a folder for others. A link to such
+// a folder is accepted if it belongs to this user or root: systemd creates one for a service with DynamicUser. A group
+// may write to the folder if it has the number of its user: systems with a group for each user may have a umask of 002.
 func Own(path string) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		var is unix.Stat_t

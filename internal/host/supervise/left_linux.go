@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndLeft ends the processes of this user whose environment names files of a folder: a command's folder whose owner and supervisor were
-// both killed. It does nothing if this process is one of them.
+// EndLeft ends the processes of this user whose environment names files of a folder: a command's folder whose owner and
+// supervisor were both killed. It does nothing if this process is one of them.
 func EndLeft(folder string) {
 	if slices.ContainsFunc(os.Environ(), func(e string) bool { return strings.Contains(e, "="+folder+"/") }) {
 		return

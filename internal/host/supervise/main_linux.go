@@ -30,9 +30,9 @@ const (
 // Bind is a file that takes the place of another one in the mount namespace of the supervisor.
 type Bind struct{ Source, Target string }
 
-// Main runs the supervisor: it binds files, runs argv, ends the processes that argv leaves behind, removes a folder, and returns the
-// exit code. It must be called on the process's first goroutine, which stays on its thread: when that thread dies, the kernel kills
-// the command.
+// Main runs the supervisor: it binds files, runs argv, ends the processes that argv leaves behind, removes a folder,
+// and returns the exit code. It must be called on the process's first goroutine, which stays on its thread: when that
+// thread dies, the kernel kills the command.
 func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 	runtime.LockOSThread()
 	defer os.RemoveAll(remove)
@@ -50,8 +50,8 @@ func Main(argv []string, remove string, binds []Bind, say func(error)) int {
 		say(fmt.Errorf("become the reaper of the command's processes: %w", err))
 		return ExitNotRun
 	}
-	// Signals of the terminal reach the command by themselves, all others come over the pipe. But who ends this process means the
-	// command.
+	// Signals of the terminal reach the command by themselves, all others come over the pipe. But who ends this process
+	// means the command.
 	own := make(chan os.Signal, 1)
 	if c := caught(); len(c) > 0 {
 		signal.Notify(make(chan os.Signal, 1), c...)
@@ -150,8 +150,9 @@ func reap(command int, ended chan<- unix.WaitStatus, none chan<- struct{}) {
 	}
 }
 
-// endAll ends all children, and the processes that they leave, which become children: with SIGTERM, and after a while with
-// SIGKILL. It cannot end those of another user, such as children of sudo, and does not wait if only such children are left.
+// endAll ends all children, and the processes that they leave, which become children: with SIGTERM, and after a while
+// with SIGKILL. It cannot end those of another user, such as children of sudo, and does not wait if only such children
+// are left.
 func endAll(none <-chan struct{}, after time.Duration) {
 	told := map[int]bool{}
 	kill := time.After(after)

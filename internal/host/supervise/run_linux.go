@@ -20,8 +20,8 @@ var forwarded = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT
 // controlled is the variable with the descriptor of the pipe in the supervisor. The command does not see it.
 const controlled = "TRIBUTARY_CONTROL"
 
-// highDescriptor returns a copy of a file, for a child, whose descriptor is so high that it replaces none that the caller of this
-// process hands to the command: shells and make use 3 to 9.
+// highDescriptor returns a copy of a file, for a child, whose descriptor is so high that it replaces none that the
+// caller of this process hands to the command: shells and make use 3 to 9.
 func highDescriptor(f *os.File) (int, error) {
 	for _, least := range []int{100, 10} { // the second if there is a low limit
 		if fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, least); err == nil {
@@ -41,9 +41,10 @@ type Supervisor struct {
 	before  []int // children that this process already had: a shell that has replaced itself leaves its own
 }
 
-// Start starts the supervisor with the given command line: its process must call Main. The command starts with Run. The caller
-// must call Close. If apart is set, the supervisor and the command have a mount namespace of their own, in which Main may bind files;
-// except for root, that takes a user namespace, in which programs with the set-user-ID bit, such as sudo, do not work.
+// Start starts the supervisor with the given command line: its process must call Main. The command starts with Run. The
+// caller must call Close. If apart is set, the supervisor and the command have a mount namespace of their own, in which
+// Main may bind files; except for root, that takes a user namespace, in which programs with the set-user-ID bit, such
+// as sudo, do not work.
 func Start(supervisor, env []string, apart bool) (*Supervisor, error) {
 	// If the supervisor is killed, its processes become children of this one, which ends them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -114,9 +115,9 @@ func (s *Supervisor) endOrphans() {
 	}
 }
 
-// Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. Meanwhile it passes signals
-// on, except those that the terminal sends, which reach the command anyway. An error means that the supervisor did not end by
-// itself.
+// Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. Meanwhile it
+// passes signals on, except those that the terminal sends, which reach the command anyway. An error means that the
+// supervisor did not end by itself.
 func (s *Supervisor) Run() (code int, err error) {
 	signals := make(chan os.Signal, 16)
 	caught := caught()

@@ -14,8 +14,8 @@ const (
 	lastPause  = time.Second
 )
 
-// Unproxied looks for programs of a command that connect to web servers without its proxy, until ctx ends. folder is the command's
-// folder, which the environment of its processes names. A connection may be too short to be seen.
+// Unproxied looks for programs of a command that connect to web servers without its proxy, until ctx ends. folder is
+// the command's folder, which the environment of its processes names. A connection may be too short to be seen.
 func Unproxied(ctx context.Context, folder string) (programs []string) {
 	var seen peer.Outgoing
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

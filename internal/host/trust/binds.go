@@ -9,8 +9,9 @@ import (
 	"github.com/tributary-http/tributary/internal/host/supervise"
 )
 
-// StoreBinds makes copies of the files in which the system keeps the certificates that it trusts, with one more certificate. Programs
-// that trust these files then accept what the proxy accepts, so a file that lacks one of roots has no copy.
+// StoreBinds makes copies of the files in which the system keeps the certificates that it trusts, with one more
+// certificate. Programs that trust these files then accept what the proxy accepts, so a file that lacks one of roots
+// has no copy.
 func StoreBinds(f *Folder, certificate []byte, roots Roots) (binds []supervise.Bind, err error) {
 	seen := map[string]bool{}
 	for _, name := range rootFiles {

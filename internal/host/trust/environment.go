@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md lists which program reads
-// which; each was tested.
+// bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md lists which
+// program reads which; each was tested.
 var bundles = []string{
-	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "MOJO_CA_FILE",
+	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
+	"MOJO_CA_FILE",
 }
 
 const (
@@ -36,12 +37,15 @@ const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 // ownList is the limit of programs that bring a list of authorities, where the system has more.
 var ownList = Limit{Name: "their built-in list"}
 
-// Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
-// those that they already trust. The proxy verifies servers with roots, and a program with the certificate accepts what the proxy
-// accepts. So the settings of a user that limit a program to fewer authorities stay as they are, and are returned; a variable that
-// names a file with all of roots gets a file with the same content and the certificate. command is the path or name of the program that
-// gets the result. some says that connections to some hosts are to stay encrypted from the program to the server.
-func Environment(env []string, command string, f *Folder, proxy string, certificate []byte, roots Roots, some bool) (changed []string, kept []Limit, err error) {
+// Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in
+// addition to those that they already trust. The proxy verifies servers with roots, and a program with the certificate
+// accepts what the proxy accepts. So the settings of a user that limit a program to fewer authorities stay as they are,
+// and are returned; a variable that names a file with all of roots gets a file with the same content and the
+// certificate. command is the path or name of the program that gets the result. some says that connections to some
+// hosts are to stay encrypted from the program to the server.
+func Environment(env []string, command string, f *Folder, proxy string, certificate []byte, roots Roots,
+	some bool,
+) (changed []string, kept []Limit, err error) {
 	given := environment{env: env}
 	e := environment{env: slices.Clone(env), folder: f, certificate: certificate, roots: roots}
 	for _, name := range []string{"http_proxy", "https_proxy"} {
@@ -90,8 +94,10 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 		e.hg()
 		e.apt()
 		e.php()
-		if (roots.within(builtIn) || e.follows(perl, command, usual.Path)) && e.allows(Limits("perl", given.get, systemRoot)...) {
-			e.set("PERL_LWP_SSL_CA_FILE", e.bundle(cmp.Or(given.get("PERL_LWP_SSL_CA_FILE"), given.get("HTTPS_CA_FILE"), roots.Path)))
+		if (roots.within(builtIn) || e.follows(perl, command, usual.Path)) &&
+			e.allows(Limits("perl", given.get, systemRoot)...) {
+			e.set("PERL_LWP_SSL_CA_FILE",
+				e.bundle(cmp.Or(given.get("PERL_LWP_SSL_CA_FILE"), given.get("HTTPS_CA_FILE"), roots.Path)))
 		}
 	}
 	e.wget2(roots.within(usual.all) && !some)
@@ -103,7 +109,8 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 
 // allows reports whether programs with these settings may get the certificate. It notes the settings that forbid it.
 func (e *environment) allows(all ...Limit) bool {
-	all = slices.DeleteFunc(all, func(l Limit) bool { return l.Client }) // the proxy does not open connections that need one
+	// the proxy does not open connections that need one
+	all = slices.DeleteFunc(all, func(l Limit) bool { return l.Client })
 	narrower := e.roots.Narrower(all)
 	e.keep(narrower...)
 	return len(narrower) == 0
@@ -117,8 +124,8 @@ func (e *environment) keep(all ...Limit) {
 	}
 }
 
-// git gives git the certificate by the settings of the system, since all others precede them. root's git may also write those: it gets
-// a variable, which precedes all others.
+// git gives git the certificate by the settings of the system, since all others precede them. root's git may also write
+// those: it gets a variable, which precedes all others.
 func (e *environment) git() {
 	switch {
 	case e.get(gitBundle) != "":
@@ -139,7 +146,8 @@ func (e *environment) gitSettings() {
 	e.set(gitSystem, path)
 }
 
-// wget gives wget the certificate by its settings, since Debian's reads no variable. It trusts a file in addition to a folder.
+// wget gives wget the certificate by its settings, since Debian's reads no variable. It trusts a file in addition to a
+// folder.
 func (e *environment) wget() {
 	file := e.roots.Path
 	for _, l := range Limits("wget", e.get, systemRoot) {
@@ -154,8 +162,9 @@ func (e *environment) wget() {
 	})
 }
 
-// wget2 gives wget2 the certificate by the settings of the system. It speaks TLS to every proxy for https, and sends it requests that
-// are not encrypted for the server. So if it may not trust the certificate, or some hosts are to be tunnels, it gets no such proxy.
+// wget2 gives wget2 the certificate by the settings of the system. It speaks TLS to every proxy for https, and sends it
+// requests that are not encrypted for the server. So if it may not trust the certificate, or some hosts are to be
+// tunnels, it gets no such proxy.
 func (e *environment) wget2(may bool) {
 	file := e.roots.Path
 	for _, l := range Limits("wget2", e.get, systemRoot) {
@@ -186,13 +195,15 @@ func (e *environment) hg() {
 	files := filepath.SplitList(e.get("HGRCPATH"))
 	if len(files) == 0 { // what Mercurial reads without the variable
 		files = matching([]string{
-			"/usr/lib/python3*/*-packages/mercurial/defaultrc", "/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d", "~/.hgrc", "~config/hg/hgrc",
+			"/usr/lib/python3*/*-packages/mercurial/defaultrc", "/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d", "~/.hgrc",
+			"~config/hg/hgrc",
 		}, e.get, systemRoot)
 	}
 	e.set("HGRCPATH", strings.Join(append(files, path), string(filepath.ListSeparator)))
 }
 
-// npm gives npm the certificate if its settings name a file of authorities, which replaces those that NODE_EXTRA_CA_CERTS adds to.
+// npm gives npm the certificate if its settings name a file of authorities, which replaces those that
+// NODE_EXTRA_CA_CERTS adds to.
 func (e *environment) npm() {
 	all := Limits("npm", e.get, systemRoot)
 	if len(all) == 0 || !e.allows(all...) {
@@ -214,7 +225,8 @@ func (e *environment) php() {
 	text := fmt.Sprintf("openssl.cafile = %q\ncurl.cainfo = %q\n", bundle, bundle)
 	path, err := e.folder.write("tributary.ini", []byte(text))
 	e.err = errors.Join(e.err, err)
-	e.set("PHP_INI_SCAN_DIR", e.get("PHP_INI_SCAN_DIR")+":"+filepath.Dir(path)) // an empty entry is the folder that PHP was built with
+	// an empty entry is the folder that PHP was built with
+	e.set("PHP_INI_SCAN_DIR", e.get("PHP_INI_SCAN_DIR")+":"+filepath.Dir(path))
 }
 
 // apt gives apt the certificate by the first file that it reads. Later ones precede it.
@@ -223,7 +235,8 @@ func (e *environment) apt() {
 	if e.folder.Apt != 0 {
 		bundle = e.forApt(bundle)
 	}
-	e.config("APT_CONFIG", "", func(text string) string { return "Acquire::https::CAInfo " + strconv.Quote(bundle) + ";\n" + text })
+	e.config("APT_CONFIG", "",
+		func(text string) string { return "Acquire::https::CAInfo " + strconv.Quote(bundle) + ";\n" + text })
 }
 
 // line returns a text that ends with a whole line.

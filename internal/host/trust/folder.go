@@ -12,7 +12,8 @@ import (
 
 const folderPrefix = "tributary-run-"
 
-// Folder is a folder for the files of one command. It is locked while its process lives: an unlocked folder was left behind.
+// Folder is a folder for the files of one command. It is locked while its process lives: an unlocked folder was left
+// behind.
 type Folder struct {
 	Path string
 	// Apt is the ID of the user that root's apt downloads as; 0 = there is none.
@@ -21,8 +22,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// NewFolder creates a folder in base that only this user can read, and removes those left there by processes that were killed, after it
-// has called left for each.
+// NewFolder creates a folder in base that only this user can read, and removes those left there by processes that were
+// killed, after it has called left for each.
 func NewFolder(base string, left func(path string)) (*Folder, error) {
 	prune(base, left)
 	for range 10 { // before it is locked, another process may consider it left behind
@@ -82,7 +83,8 @@ func (f *Folder) write(name string, parts ...[]byte) (path string, err error) {
 	return path, errors.Join(err, to.Close())
 }
 
-// give gives a file of the folder to another user, for reading. Others can then reach files in the folder, but only by name.
+// give gives a file of the folder to another user, for reading. Others can then reach files in the folder, but only by
+// name.
 func (f *Folder) give(path string, uid int) error {
 	return errors.Join(os.Chown(path, uid, -1), os.Chmod(path, 0o400), os.Chmod(f.Path, 0o711))
 }

@@ -18,12 +18,15 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// javaOptions is the variable with options for all Java programs. It precedes the other variables and the command line, so that
-// theirs count.
+// javaOptions is the variable with options for all Java programs. It precedes the other variables and the command line,
+// so that theirs count.
 const javaOptions = "JAVA_TOOL_OPTIONS"
 
 // javaVariables are variables whose options may replace ours.
-var javaVariables = []string{javaOptions, "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "SBT_OPTS"}
+var javaVariables = []string{
+	javaOptions, "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS",
+	"JAVA_OPTS", "SBT_OPTS",
+}
 
 // javaSettings are parts of options with which a user has chosen a store or a proxy.
 var javaSettings = []string{"javax.net.ssl.trustStore", "proxyHost", "ProxyHost", "useSystemProxies"}
@@ -31,9 +34,9 @@ var javaSettings = []string{"javax.net.ssl.trustStore", "proxyHost", "ProxyHost"
 // usualPassword protects the stores that Java comes with, and is well known.
 const usualPassword = "changeit"
 
-// java gives Java programs the proxy, and a copy of Java's store with the certificate. One without the other would not help: without
-// the store, Java rejects what the proxy shows it. Without both, Java programs connect without the proxy, and the last line of run
-// names them.
+// java gives Java programs the proxy, and a copy of Java's store with the certificate. One without the other would not
+// help: without the store, Java rejects what the proxy shows it. Without both, Java programs connect without the proxy,
+// and the last line of run names them.
 func (e *environment) java(proxy string, builtIn certificates) {
 	to, err := url.Parse(proxy)
 	if err != nil {
@@ -59,7 +62,8 @@ func (e *environment) java(proxy string, builtIn certificates) {
 		return
 	}
 	var out bytes.Buffer
-	err = errors.Join(store.SetTrustedCertificateEntry("tributary run", entryOf(block.Bytes)), store.Store(&out, []byte(usualPassword)))
+	err = errors.Join(store.SetTrustedCertificateEntry("tributary run", entryOf(block.Bytes)),
+		store.Store(&out, []byte(usualPassword)))
 	path, werr := e.folder.write("cacerts", out.Bytes())
 	if e.err = errors.Join(e.err, err, werr); e.err != nil {
 		return
@@ -107,7 +111,8 @@ func javaStore(getenv func(string) string) string {
 	return ""
 }
 
-// readStore reads a store of Java in one of its two formats. The copy is in the older one, which every Java reads without a password.
+// readStore reads a store of Java in one of its two formats. The copy is in the older one, which every Java reads
+// without a password.
 func readStore(text []byte) (store keystore.KeyStore, all certificates, err error) {
 	store, all = keystore.New(), certificates{}
 	if err := store.Load(bytes.NewReader(text), []byte(usualPassword)); err == nil {
@@ -135,5 +140,7 @@ func readStore(text []byte) (store keystore.KeyStore, all certificates, err erro
 }
 
 func entryOf(der []byte) keystore.TrustedCertificateEntry {
-	return keystore.TrustedCertificateEntry{CreationTime: time.Unix(0, 0), Certificate: keystore.Certificate{Type: "X.509", Content: der}}
+	return keystore.TrustedCertificateEntry{
+		CreationTime: time.Unix(0, 0), Certificate: keystore.Certificate{Type: "X.509", Content: der},
+	}
 }

@@ -24,8 +24,8 @@ func (l Limit) String() string {
 	return l.Name + " in " + l.File
 }
 
-// program says where a program looks for such settings. In patterns of files, ~ is the user's home, and ~config the folder of
-// settings below it.
+// program says where a program looks for such settings. In patterns of files, ~ is the user's home, and ~config the
+// folder of settings below it.
 type program struct {
 	authorities []string       // variables that name a file of authorities
 	clients     []string       // variables that name a client certificate
@@ -38,8 +38,8 @@ type program struct {
 // wgetKeys are those of wget and wget2.
 var wgetKeys = regexp.MustCompile(`(?i)^\s*(ca[-_]?directory|ca[-_]?certificate)\s*=\s*(\S+)`)
 
-// programs is the one list of such settings: of the programs that `tributary use` changes, and of those whose settings a variable of
-// Environment would override.
+// programs is the one list of such settings: of the programs that `tributary use` changes, and of those whose settings
+// a variable of Environment would override.
 var programs = map[string]program{
 	"apt": {
 		files:  []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/*"},
@@ -51,7 +51,8 @@ var programs = map[string]program{
 		authorities: []string{"CONDA_SSL_VERIFY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"},
 		clients:     []string{"CONDA_CLIENT_SSL_CERT"},
 		files: []string{
-			"/etc/conda/.condarc", "/etc/conda/condarc", "/etc/conda/condarc.d/*", "/opt/conda/.condarc", "~/.condarc", "~/.conda/.condarc",
+			"/etc/conda/.condarc", "/etc/conda/condarc", "/etc/conda/condarc.d/*", "/opt/conda/.condarc", "~/.condarc",
+			"~/.conda/.condarc",
 			"~/.conda/condarc", "~/.conda/condarc.d/*", "~config/conda/.condarc", "~config/conda/condarc",
 		},
 		keys:   regexp.MustCompile(`^\s*(ssl_verify|client_ssl_cert)\s*:\s*["']?([^\s"'#]+)`),
@@ -73,14 +74,20 @@ var programs = map[string]program{
 	},
 	"docker": {exist: []string{"/etc/docker/certs.d/*/*.crt", "/etc/docker/certs.d/*/*.cert"}, client: ".cert"},
 	"git": {
-		files: []string{"/etc/gitconfig", "~config/git/config", "~/.gitconfig", "$GIT_CONFIG_SYSTEM", "$GIT_CONFIG_GLOBAL", "$PWD/.git/config"},
-		keys:  regexp.MustCompile(`(?i)^\s*(sslCAInfo|sslCAPath)\s*=\s*"?([^"\s]+)`),
+		files: []string{
+			"/etc/gitconfig", "~config/git/config", "~/.gitconfig", "$GIT_CONFIG_SYSTEM", "$GIT_CONFIG_GLOBAL",
+			"$PWD/.git/config",
+		},
+		keys: regexp.MustCompile(`(?i)^\s*(sslCAInfo|sslCAPath)\s*=\s*"?([^"\s]+)`),
 	},
 	"go": {authorities: []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},
 	"hf": {authorities: []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}},
 	"hg": {
-		files: []string{"/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d/*.rc", "~/.hgrc", "~config/hg/hgrc", "$HGRCPATH", "$PWD/.hg/hgrc"},
-		keys:  regexp.MustCompile(`^\s*(cacerts)\s*=\s*(\S+)`),
+		files: []string{
+			"/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d/*.rc", "~/.hgrc", "~config/hg/hgrc", "$HGRCPATH",
+			"$PWD/.hg/hgrc",
+		},
+		keys: regexp.MustCompile(`^\s*(cacerts)\s*=\s*(\S+)`),
 	},
 	"links": {
 		files: []string{"~/.links2/links.cfg", "~/.links/links.cfg"},
@@ -94,13 +101,17 @@ var programs = map[string]program{
 	"openssl": {authorities: []string{"SSL_CERT_DIR"}},
 	"npm": {
 		authorities: []string{"npm_config_cafile", "NPM_CONFIG_CAFILE"},
-		files:       []string{"/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "/usr/share/nodejs/npm/npmrc", "~/.npmrc", "$PWD/.npmrc", "$NPM_CONFIG_USERCONFIG"},
-		keys:        regexp.MustCompile(`^\s*(cafile)\s*=\s*"?([^"\s;#]+)`),
+		files: []string{
+			"/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "/usr/share/nodejs/npm/npmrc",
+			"~/.npmrc", "$PWD/.npmrc", "$NPM_CONFIG_USERCONFIG",
+		},
+		keys: regexp.MustCompile(`^\s*(cafile)\s*=\s*"?([^"\s;#]+)`),
 	},
 	"perl": {authorities: []string{"PERL_LWP_SSL_CA_FILE", "HTTPS_CA_FILE", "PERL_LWP_SSL_CA_PATH", "HTTPS_CA_DIR"}},
 	"php": {
 		files: []string{
-			"/etc/php.ini", "/etc/php.d/*.ini", "/etc/php/*/cli/php.ini", "/etc/php/*/cli/conf.d/*.ini", "/etc/php/php.ini", "/etc/php/conf.d/*.ini",
+			"/etc/php.ini", "/etc/php.d/*.ini", "/etc/php/*/cli/php.ini", "/etc/php/*/cli/conf.d/*.ini", "/etc/php/php.ini",
+			"/etc/php/conf.d/*.ini",
 			"/usr/local/etc/php/php.ini", "/usr/local/etc/php/conf.d/*.ini", "$PHPRC", "$PHPRC/php.ini",
 		},
 		keys: regexp.MustCompile(`(?i)^\s*(openssl\.cafile|openssl\.capath|curl\.cainfo)\s*=\s*"?([^"\s;]+)`),
@@ -108,9 +119,12 @@ var programs = map[string]program{
 	"pip": {
 		authorities: []string{"PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"},
 		clients:     []string{"PIP_CLIENT_CERT"},
-		files:       []string{"/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~config/pip/pip.conf", "$PIP_CONFIG_FILE", "$VIRTUAL_ENV/pip.conf"},
-		keys:        regexp.MustCompile(`(?i)^\s*(cert|client[-_]cert)\s*[=:]\s*(\S+)`),
-		client:      "client",
+		files: []string{
+			"/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~config/pip/pip.conf",
+			"$PIP_CONFIG_FILE", "$VIRTUAL_ENV/pip.conf",
+		},
+		keys:   regexp.MustCompile(`(?i)^\s*(cert|client[-_]cert)\s*[=:]\s*(\S+)`),
+		client: "client",
 	},
 	"podman": {
 		exist: []string{
@@ -133,7 +147,8 @@ var programs = map[string]program{
 // words are values of settings that name no file.
 var words = []string{"true", "false", "yes", "no", "on", "off", "1", "0", "truststore"}
 
-// Limits returns the settings of a program, variables first, then those in files. root is the prefix of the system's paths.
+// Limits returns the settings of a program, variables first, then those in files. root is the prefix of the system's
+// paths.
 func Limits(name string, getenv func(string) string, root string) (all []Limit) {
 	p := programs[name]
 	for _, v := range p.authorities {
@@ -153,7 +168,10 @@ func Limits(name string, getenv func(string) string, root string) (all []Limit) 
 	for _, file := range matching(p.exist, getenv, root) {
 		all = append(all, Limit{filepath.Base(file), filepath.Dir(file), file, p.isClient(file)})
 	}
-	return slices.DeleteFunc(all, func(l Limit) bool { return l.Value == "" || slices.Contains(words, strings.ToLower(l.Value)) })
+	return slices.DeleteFunc(all, func(l Limit) bool {
+		return l.Value == "" ||
+			slices.Contains(words, strings.ToLower(l.Value))
+	})
 }
 
 func (p program) isClient(name string) bool {
@@ -187,8 +205,8 @@ func matching(patterns []string, getenv func(string) string, root string) (files
 	return files
 }
 
-// Narrower returns those limits which a party that verifies servers with r does not keep: files without all of its authorities, and
-// client certificates.
+// Narrower returns those limits which a party that verifies servers with r does not keep: files without all of its
+// authorities, and client certificates.
 func (r Roots) Narrower(all []Limit) []Limit {
 	return slices.DeleteFunc(slices.Clone(all), func(l Limit) bool { return !l.Client && r.withinFile(l.Value) })
 }

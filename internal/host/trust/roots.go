@@ -22,7 +22,8 @@ var rootFiles = []string{
 	"/etc/ssl/cert.pem",                                 // others
 }
 
-// Roots are authorities that servers are verified with: those of one file, so that they can be compared with those of other files.
+// Roots are authorities that servers are verified with: those of one file, so that they can be compared with those of
+// other files.
 type Roots struct {
 	Path string
 	text []byte
@@ -40,8 +41,9 @@ var anchors = []string{
 	"etc/ca-certificates/trust-source/anchors", // Arch
 }
 
-// public returns the system's authorities without those that were installed on this machine: programs with a built-in list trust at
-// most these. If an installed file cannot be read, there are none. root is the prefix of the system's paths.
+// public returns the system's authorities without those that were installed on this machine: programs with a built-in
+// list trust at most these. If an installed file cannot be read, there are none. root is the prefix of the system's
+// paths.
 func (r Roots) public(root string) certificates {
 	all := maps.Clone(r.all)
 	for _, folder := range anchors {
@@ -66,8 +68,8 @@ func (r Roots) public(root string) certificates {
 	return all
 }
 
-// CommandRoots returns the authorities that the proxy of a command verifies servers with: those that SSL_CERT_FILE names, otherwise
-// the system's.
+// CommandRoots returns the authorities that the proxy of a command verifies servers with: those that SSL_CERT_FILE
+// names, otherwise the system's.
 func CommandRoots(getenv func(string) string) (Roots, error) {
 	if own := getenv("SSL_CERT_FILE"); own != "" {
 		return rootsOf([]string{own})
@@ -95,8 +97,8 @@ func (r Roots) Pool() *x509.CertPool {
 	return p
 }
 
-// within reports whether all authorities are among others. Whoever trusts the others then trusts no further server if it relies on
-// these.
+// within reports whether all authorities are among others. Whoever trusts the others then trusts no further server if
+// it relies on these.
 func (r Roots) within(others certificates) bool {
 	for c := range r.all {
 		if _, ok := others[c]; !ok {
@@ -106,8 +108,8 @@ func (r Roots) within(others certificates) bool {
 	return true
 }
 
-// withinList is within for a list of authorities that a program brings, together with those that such lists have at most. A list
-// without most of them is a limit that somebody has set.
+// withinList is within for a list of authorities that a program brings, together with those that such lists have at
+// most. A list without most of them is a limit that somebody has set.
 func (r Roots) withinList(list, most certificates) bool {
 	both := 0
 	for c := range most {

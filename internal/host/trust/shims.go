@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shims gives options to programs that have no variable for what these set: a folder that comes first in PATH has a script of the same
-// name for each, which starts the program with the options and those of the user behind them. They get the certificate only if
-// programs get it that read SSL_CERT_FILE, and if the proxy verifies with no more than the system's authorities, which these trust.
+// shims gives options to programs that have no variable for what these set: a folder that comes first in PATH has a
+// script of the same name for each, which starts the program with the options and those of the user behind them. They
+// get the certificate only if programs get it that read SSL_CERT_FILE, and if the proxy verifies with no more than the
+// system's authorities, which these trust.
 func (e *environment) shims(proxy string, usual, builtIn certificates) {
 	bundle := e.get(certFile)
 	if !strings.HasPrefix(bundle, e.folder.Path) || !e.roots.within(usual) {
@@ -66,7 +67,8 @@ func (e *environment) shim(name string, options ...string) {
 func (e *environment) find(name string) string {
 	for _, dir := range filepath.SplitList(e.get("PATH")) {
 		path := filepath.Join(dir, name)
-		if is, err := os.Stat(path); filepath.IsAbs(path) && err == nil && is.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+		if is, err := os.Stat(path); filepath.IsAbs(path) && err == nil && is.Mode().IsRegular() &&
+			unix.Access(path, unix.X_OK) == nil {
 			return path
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Store is the system's store of certificates: a folder of certificates, and a program that converts them to the form that
-// programs read. Debian and its derivatives have one (update-ca-certificates(8)).
+// Store is the system's store of certificates: a folder of certificates, and a program that converts them to the form
+// that programs read. Debian and its derivatives have one (update-ca-certificates(8)).
 type Store struct {
 	Folder string
 	Links  string // folder in which the program creates links to the certificates, and links named by their hashes
@@ -58,8 +58,8 @@ func (s Store) Add(ctx context.Context, certificate []byte, fingerprint string) 
 	return err
 }
 
-// Remove removes a certificate from the store. It requires root. The program leaves dangling links, so Remove deletes them; the
-// program's --fresh would also delete links that an administrator created.
+// Remove removes a certificate from the store. It requires root. The program leaves dangling links, so Remove deletes
+// them; the program's --fresh would also delete links that an administrator created.
 func (s Store) Remove(ctx context.Context, fingerprint string) error {
 	path := s.path(fingerprint)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,8 @@ func errNoFile(cause string) error {
 	return fmt.Errorf("the program does not read a settings file: %s", cause)
 }
 
-// environment plans variables for programs that have no other settings, in the file that the user's shell reads at login.
+// environment plans variables for programs that have no other settings, in the file that the user's shell reads at
+// login.
 func (p *plan) environment(vars ...string) error {
 	path := p.home(".profile")
 	if filepath.Base(p.Getenv("SHELL")) == "zsh" {
@@ -31,7 +32,8 @@ func (p *plan) environment(vars ...string) error {
 	return p.add(path, lines...)
 }
 
-// endpoint returns the gateway's address for the only server that a program downloads from, which the variable names, or own.
+// endpoint returns the gateway's address for the only server that a program downloads from, which the variable names,
+// or own.
 func (p *plan) endpoint(prefix, variable, own string) (string, error) {
 	set := p.Getenv(variable)
 	if p.own(set) {

@@ -21,8 +21,8 @@ type place struct {
 	is   bool
 }
 
-// find follows the links to a file. Each link and each folder on the way must belong to this user or root, and the file itself to
-// this user: otherwise others could have their own files changed, or put theirs in its place.
+// find follows the links to a file. Each link and each folder on the way must belong to this user or root, and the file
+// itself to this user: otherwise others could have their own files changed, or put theirs in its place.
 func find(path string, uid int) (place, error) {
 	if !filepath.IsAbs(path) {
 		return place{}, fmt.Errorf("%s is not an absolute path", path)
@@ -104,8 +104,8 @@ func read(path string, uid int) (text string, exists bool, err error) {
 	return string(b), true, err
 }
 
-// replace replaces the whole content of a file, or creates it, unless it has changed meanwhile. It returns the folders that it
-// created.
+// replace replaces the whole content of a file, or creates it, unless it has changed meanwhile. It returns the folders
+// that it created.
 func replace(path, was, text string, existed bool, uid int) (folders []string, err error) {
 	p, err := find(path, uid)
 	if err != nil {

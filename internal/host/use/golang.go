@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// golang puts the gateway before each proxy of GOPROXY: go asks the proxy itself when the gateway fails. Its default is that of
-// "go help module-auth".
+// golang puts the gateway before each proxy of GOPROXY: go asks the proxy itself when the gateway fails. Its default is
+// that of "go help module-auth".
 func golang(p *plan) error {
 	path := p.Getenv("GOENV")
 	if path == "off" {

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Held returns an error if another user could listen on the gateway's port, now or while the proxy does not run. Programs send
-// passwords there, and run what they get from there. No other user can if the port is privileged, or if systemd holds it from the
-// start of the machine on: the system's manager does, and a user's own one if it lingers.
+// Held returns an error if another user could listen on the gateway's port, now or while the proxy does not run.
+// Programs send passwords there, and run what they get from there. No other user can if the port is privileged, or if
+// systemd holds it from the start of the machine on: the system's manager does, and a user's own one if it lingers.
 func (s Settings) Held(ctx context.Context) error {
 	_, text, err := net.SplitHostPort(s.Gateway)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s Settings) unprivileged() int {
 	return n
 }
 
-// holds reports whether a socket unit of a manager listens on the gateway's address, and will after a restart of the machine. Only
-// root changes units of the system, and only the user those of the user's own manager.
+// holds reports whether a socket unit of a manager listens on the gateway's address, and will after a restart of the
+// machine. Only root changes units of the system, and only the user those of the user's own manager.
 func (s Settings) holds(ctx context.Context, manager string) bool {
 	systemctl := func(args ...string) []string {
 		c := exec.CommandContext(ctx, "systemctl", append([]string{manager, "--no-pager"}, args...)...)

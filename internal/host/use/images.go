@@ -36,7 +36,8 @@ func (p *plan) registries() (all []string, err error) {
 	return all, nil
 }
 
-// docker sets mirrors in both ways: Docker with containerd's image store reads hosts.toml, other versions read daemon.json.
+// docker sets mirrors in both ways: Docker with containerd's image store reads hosts.toml, other versions read
+// daemon.json.
 func docker(p *plan) error {
 	if err := p.needRoot(); err != nil {
 		return err
@@ -70,7 +71,8 @@ func containerd(p *plan) error {
 	return p.hostsFiles(p.system("/etc/containerd/certs.d"), all)
 }
 
-// hostsFiles plans a hosts.toml for each registry. The gateway comes first; the registry itself is asked when the gateway fails.
+// hostsFiles plans a hosts.toml for each registry. The gateway comes first; the registry itself is asked when the
+// gateway fails.
 func (p *plan) hostsFiles(dir string, registries []string) error {
 	for _, r := range registries {
 		err := p.change(filepath.Join(dir, r, "hosts.toml"), func(text string, l layout) ([]edit, error) {
@@ -154,7 +156,8 @@ func (r podmanRegistry) name() string {
 	return r.Location
 }
 
-// podman sets mirrors in its own file. A later file replaces the settings of a registry in earlier files, so these are copied.
+// podman sets mirrors in its own file. A later file replaces the settings of a registry in earlier files, so these are
+// copied.
 func podman(p *plan) error {
 	all, err := p.registries()
 	if err != nil {

@@ -39,7 +39,11 @@ func apt(p *plan) error {
 	}
 	sources, _ := filepath.Glob(filepath.Join(dir, "sources.list.d", "*.sources"))
 	for _, path := range sources {
-		if err := p.change(path, func(text string, _ layout) ([]edit, error) { return p.fields(text, "uris", ":") }); err != nil {
+		if err := p.change(path, func(text string, _ layout) ([]edit,
+			error,
+		) {
+			return p.fields(text, "uris", ":")
+		}); err != nil {
 			return err
 		}
 	}
@@ -58,10 +62,12 @@ func apt(p *plan) error {
 	p.note("to apply this, run apt-get update")
 	// Without this, a proxy for http would also be used for the gateway.
 	host := p.Gateway[:strings.LastIndexByte(p.Gateway, ':')]
-	return p.create(filepath.Join(dir, "apt.conf.d", "99tributary-gateway"), `Acquire::http::Proxy::`+strings.Trim(host, "[]")+` "DIRECT";`)
+	return p.create(filepath.Join(dir, "apt.conf.d", "99tributary-gateway"),
+		`Acquire::http::Proxy::`+strings.Trim(host, "[]")+` "DIRECT";`)
 }
 
-// fields returns the edits that redirect the URLs in the values of a key to the gateway; a value continues on indented lines.
+// fields returns the edits that redirect the URLs in the values of a key to the gateway; a value continues on indented
+// lines.
 func (p *plan) fields(text, key, separator string) (edits []edit, err error) {
 	inside := false
 	for _, l := range linesOf(text) {
@@ -96,8 +102,10 @@ func dnf(p *plan) error {
 	for _, path := range repos {
 		err := p.change(path, func(text string, _ layout) ([]edit, error) {
 			for _, l := range linesOf(text) {
-				if name, _, ok := strings.Cut(l.text, "="); ok && slices.Contains([]string{"metalink", "mirrorlist"}, strings.TrimSpace(name)) {
-					p.note("%s has a %s, which bypasses the gateway: replace it with a baseurl, and run this again", path, strings.TrimSpace(name))
+				if name, _, ok := strings.Cut(l.text, "="); ok && slices.Contains([]string{"metalink", "mirrorlist"},
+					strings.TrimSpace(name)) {
+					p.note("%s has a %s, which bypasses the gateway: replace it with a baseurl, and run this again", path,
+						strings.TrimSpace(name))
 					break
 				}
 			}

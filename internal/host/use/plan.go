@@ -10,8 +10,9 @@ import (
 
 // Settings are the inputs of a plan.
 type Settings struct {
-	Gateway   string              // "host:port"
-	Upstreams []string            // named by the user: URLs, or hosts of registries; none = those of the program's settings
+	Gateway string // "host:port"
+	// named by the user: URLs, or hosts of registries; none = those of the program's settings
+	Upstreams []string
 	Getenv    func(string) string // HOME must be set
 	UID       int
 	Root      string // prefix of the system's paths, for tests
@@ -73,8 +74,8 @@ func (p *plan) ask(host string) {
 	}
 }
 
-// through returns the gateway's address for an https URL, below a prefix of the gateway such as "https", and lets the gateway
-// fetch from its host. ok is false if the gateway cannot fetch the URL.
+// through returns the gateway's address for an https URL, below a prefix of the gateway such as "https", and lets the
+// gateway fetch from its host. ok is false if the gateway cannot fetch the URL.
 func (p *plan) through(prefix, upstream string) (at string, ok bool) {
 	u, err := url.Parse(upstream)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -90,7 +91,8 @@ func (p *plan) through(prefix, upstream string) (at string, ok bool) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user = authority[:i+1]
 	}
-	return "http://" + user + p.Gateway + "/" + prefix + "/" + strings.TrimSuffix(strings.ToLower(u.Host), ":443") + path, true
+	return "http://" + user + p.Gateway + "/" + prefix + "/" + strings.TrimSuffix(strings.ToLower(u.Host), ":443") + path,
+		true
 }
 
 // own reports whether a URL leads to the gateway.
@@ -173,5 +175,6 @@ func notInURL(c rune) bool {
 
 // notHTTPS returns the error for a URL that the gateway does not fetch.
 func notHTTPS(u string) error {
-	return fmt.Errorf("%s is not an https URL without a query, which the gateway needs; for plain http, use the proxy", masked(u))
+	return fmt.Errorf("%s is not an https URL without a query, which the gateway needs; for plain http, use the proxy",
+		masked(u))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/host/trust"
 )
 
-// trusted returns an error if the program's own settings limit which servers it accepts, or prove to servers who the user is: the
-// gateway verifies servers with the system's certificates, and has no others.
+// trusted returns an error if the program's own settings limit which servers it accepts, or prove to servers who the
+// user is: the gateway verifies servers with the system's certificates, and has no others.
 func (p *plan) trusted() error {
 	all := slices.DeleteFunc(trust.Limits(p.program, p.Getenv, p.Root), func(l trust.Limit) bool { return !p.concerns(l) })
 	if roots, err := trust.SystemRoots(); err == nil {
@@ -32,8 +32,8 @@ func (p *plan) trusted() error {
 		"use --force if %[1]s may accept them, too", p.program, all[0])
 }
 
-// concerns reports whether a setting is for a server that the program is to reach through the gateway. Registries of images have
-// settings of their own.
+// concerns reports whether a setting is for a server that the program is to reach through the gateway. Registries of
+// images have settings of their own.
 func (p *plan) concerns(l trust.Limit) bool {
 	_, rest, ok := strings.Cut(l.File+"/", "/certs.d/")
 	registry, _, _ := strings.Cut(rest, "/")

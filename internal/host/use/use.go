@@ -63,8 +63,8 @@ func (u *User) Plan(name string) (Report, error) {
 	return p.report(now), nil
 }
 
-// Do changes the settings of a program so that it downloads through the gateway. Before anything is written, it calls ready with
-// the planned changes; an error of ready ends the attempt.
+// Do changes the settings of a program so that it downloads through the gateway. Before anything is written, it calls
+// ready with the planned changes; an error of ready ends the attempt.
 func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (Report, error) {
 	all, unlock, err := u.open(ctx)
 	if err != nil {

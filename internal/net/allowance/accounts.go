@@ -82,7 +82,8 @@ type account struct {
 	stopped bool                  // nothing is left except the reservations
 }
 
-// bound returns how many bytes this process may still use in all: what other processes have left of the month, and of the day.
+// bound returns how many bytes this process may still use in all: what other processes have left of the month, and of
+// the day.
 func (a *account) bound() int64 { return min(a.limit.Month-a.others, a.limit.Day-a.today) }
 
 // rest returns the unused part of the limits.
@@ -121,8 +122,8 @@ func (a *account) settle() {
 	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit.Month/2, a.limit.Day/2)
 }
 
-// Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left or has
-// something again. Close gives back unused leases.
+// Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left
+// or has something again. Close gives back unused leases.
 func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Accounts {
 	b := &Accounts{
 		file: ledger{path}, log: log, now: now, changed: changed, accounts: map[string]*account{},
@@ -231,7 +232,8 @@ func (b *Accounts) renew() {
 	}
 }
 
-// settled records what is due. It returns true if it only settled leases of an earlier day, so that there is more to do.
+// settled records what is due. It returns true if it only settled leases of an earlier day, so that there is more to
+// do.
 func (b *Accounts) settled() bool {
 	b.mu.Lock()
 	now := b.now()
@@ -289,8 +291,8 @@ func (b *Accounts) note(r record, err error, changes []change) {
 	}
 }
 
-// giveBack removes the unused part of the leases from the file. Bytes that open connections received or may still receive count
-// as used.
+// giveBack removes the unused part of the leases from the file. Bytes that open connections received or may still
+// receive count as used.
 func (b *Accounts) giveBack() {
 	b.mu.Lock()
 	now := b.now()
@@ -312,9 +314,9 @@ func (b *Accounts) giveBack() {
 	}
 }
 
-// Count counts a connection on an account. Its reads and writes fail with ErrSpent when the account has nothing left. Near the limit,
-// Count reserves the bytes that the connection may receive. It does nothing if the account never had a limit. A connection that cannot
-// be counted is an error, and closed.
+// Count counts a connection on an account. Its reads and writes fail with ErrSpent when the account has nothing left.
+// Near the limit, Count reserves the bytes that the connection may receive. It does nothing if the account never had a
+// limit. A connection that cannot be counted is an error, and closed.
 func (b *Accounts) Count(c *conn.Conn, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -324,7 +326,8 @@ func (b *Accounts) Count(c *conn.Conn, name string) error {
 	}
 	if !c.HasSocket() {
 		c.Close()
-		return fmt.Errorf("connections of this kind (%T) cannot be counted: a link with a data limit does not carry them", c.Conn)
+		return fmt.Errorf("connections of this kind (%T) cannot be counted: a link with a data limit does not carry them",
+			c.Conn)
 	}
 	on := &counted{conn: c, accounts: b, account: a, closed: make(chan struct{})}
 	c.Through(on)
@@ -334,7 +337,8 @@ func (b *Accounts) Count(c *conn.Conn, name string) error {
 	return nil
 }
 
-// Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves the size to the kernel.
+// Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves the size to the
+// kernel.
 func (b *Accounts) Buffer(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

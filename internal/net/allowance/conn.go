@@ -21,8 +21,8 @@ type counted struct {
 // largest is the maximum number of bytes read or written at once.
 const largest = 32 << 10
 
-// part returns how many bytes may be read or written at once. A read or write under way when an account runs empty exceeds the
-// account by up to part, so part is included in the reservation.
+// part returns how many bytes may be read or written at once. A read or write under way when an account runs empty
+// exceeds the account by up to part, so part is included in the reservation.
 func (c *counted) part() int64 {
 	if c.buffer > 0 {
 		return min(largest, c.buffer/4)

@@ -22,7 +22,8 @@ type record struct {
 
 const fileVersion = 2
 
-// kept is the number of days before today that are recorded: enough for this month, whenever it begins, and the previous one.
+// kept is the number of days before today that are recorded: enough for this month, whenever it begins, and the
+// previous one.
 const kept = 62
 
 // monthRecord is the content of a file of version 1.
@@ -77,8 +78,8 @@ type change struct {
 // ledger is the file. A lock on a file next to it lets only one process at a time use it.
 type ledger struct{ path string }
 
-// add changes the spent bytes of accounts and returns the result. It begins a new day if the clock says so, but ignores a clock
-// that goes back. A day's total does not go below 0.
+// add changes the spent bytes of accounts and returns the result. It begins a new day if the clock says so, but ignores
+// a clock that goes back. A day's total does not go below 0.
 func (l ledger) add(now time.Time, changes []change) (record, error) {
 	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
 	unlock, err := statefile.Lock(context.Background(), l.path)

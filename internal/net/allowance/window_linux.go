@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// margin is how many bytes the receive buffers of an account may grow by until the keeper looks again, which it does with
-	// each lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 it is at most 32 times that, when a
-	// connection has read its first window.
+	// margin is how many bytes the receive buffers of an account may grow by until the keeper looks again, which it does
+	// with each lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 it is at most 32 times
+	// that, when a connection has read its first window.
 	margin = 64 * lease
 	// newcomer is the assumed size of the buffer of a connection that look has not measured yet.
 	newcomer = 1 << 20
@@ -37,7 +37,8 @@ func (a *account) join(c *counted) {
 // closing reports whether the buffers might outgrow the remaining allowance before the next look.
 func (a *account) closing() bool { return a.rest() <= margin+2*a.windows }
 
-// look measures the buffers of the connections. Near the limit it fixes and reserves them; far from it the kernel sizes them.
+// look measures the buffers of the connections. Near the limit it fixes and reserves them; far from it the kernel sizes
+// them.
 func (a *account) look() {
 	a.windows = 0
 	for c := range a.conns {
@@ -57,8 +58,8 @@ func (a *account) look() {
 	}
 }
 
-// reserve fixes a connection's receive buffer and reserves the bytes that it may receive: the data in the buffer and the
-// advertised window together never exceed the buffer. Bytes being read or written are not counted yet.
+// reserve fixes a connection's receive buffer and reserves the bytes that it may receive: the data in the buffer and
+// the advertised window together never exceed the buffer. Bytes being read or written are not counted yet.
 func (a *account) reserve(c *counted) {
 	c.buffer = c.receiveBuffer()
 	c.control(func(fd int) error {
@@ -96,7 +97,8 @@ const (
 	finWait2    = 5
 )
 
-// owed returns how many bytes the connection received but did not read, plus those that it may still receive if it is closed now.
+// owed returns how many bytes the connection received but did not read, plus those that it may still receive if it is
+// closed now.
 func (c *counted) owed() (n int64) {
 	c.control(func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -110,8 +112,9 @@ func (c *counted) owed() (n int64) {
 	return n
 }
 
-// owed is the same for a connection that has read this many bytes and has a receive buffer of this size. The window counts only
-// if the peer may be sending: it has not ended its side, has something to answer or spoke first, and one side spoke a moment ago.
+// owed is the same for a connection that has read this many bytes and has a receive buffer of this size. The window
+// counts only if the peer may be sending: it has not ended its side, has something to answer or spoke first, and one
+// side spoke a moment ago.
 func owed(info *unix.TCPInfo, read int64, asked bool, buffer int64) int64 {
 	unread := max(0, int64(info.Bytes_received)-read)
 	open := info.State == established || info.State == finWait1 || info.State == finWait2

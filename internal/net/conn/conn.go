@@ -1,8 +1,8 @@
 // Package conn has the type of a connection over a link, between the dial and whoever uses it.
 //
-// Whatever limits or counts the bytes of a connection is a [Gate]. Whatever must know that it closes is a hook. Every byte passes the
-// gates, since a Conn has no method that avoids them: [Conn.TCP] hands the socket out for splicing only if there are none. What cannot
-// pass a gate is refused, so nothing is carried uncounted.
+// Whatever limits or counts the bytes of a connection is a [Gate]. Whatever must know that it closes is a hook. Every
+// byte passes the gates, since a Conn has no method that avoids them: [Conn.TCP] hands the socket out for splicing only
+// if there are none. What cannot pass a gate is refused, so nothing is carried uncounted.
 package conn
 
 import (
@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Conn is a connection over a link. Gates and hooks are added before it is shared, except hooks of BeforeClose. Otherwise it is as safe
-// for concurrent use as any net.Conn.
+// Conn is a connection over a link. Gates and hooks are added before it is shared, except hooks of BeforeClose.
+// Otherwise it is as safe for concurrent use as any net.Conn.
 type Conn struct {
 	net.Conn // as dialed
 	gates    []Gate
@@ -124,8 +124,8 @@ func (c *Conn) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// TCP returns the TCP connection below if its bytes may move without this program seeing them (splice), nil if not. It must be closed by
-// c.Close.
+// TCP returns the TCP connection below if its bytes may move without this program seeing them (splice), nil if not. It
+// must be closed by c.Close.
 func (c *Conn) TCP() *net.TCPConn {
 	if len(c.gates) > 0 {
 		return nil
@@ -144,7 +144,8 @@ type socket interface {
 // HasSocket reports whether the kernel knows the connection.
 func (c *Conn) HasSocket() bool { _, ok := c.Conn.(socket); return ok }
 
-// SyscallConn implements syscall.Conn. Without a socket its error is errors.ErrUnsupported, as that of the methods below.
+// SyscallConn implements syscall.Conn. Without a socket its error is errors.ErrUnsupported, as that of the methods
+// below.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if s, ok := c.Conn.(socket); ok {
 		return s.SyscallConn()

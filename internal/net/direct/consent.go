@@ -7,8 +7,9 @@ import (
 	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
-// Withdraw aborts the requests under way that may use only unmetered links, if metered returns true for the link that carries them.
-// They fail with an *engine.AttemptError. Call it whenever a link becomes metered or a Consent is withdrawn.
+// Withdraw aborts the requests under way that may use only unmetered links, if metered returns true for the link that
+// carries them. They fail with an *engine.AttemptError. Call it whenever a link becomes metered or a Consent is
+// withdrawn.
 func (p *PassThrough) Withdraw(metered func(link string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -19,7 +20,8 @@ func (p *PassThrough) Withdraw(metered func(link string) bool) {
 	}
 }
 
-// charges reports whether what ctx asks for must not use the named link, which may have become metered since it was chosen.
+// charges reports whether what ctx asks for must not use the named link, which may have become metered since it was
+// chosen.
 func (p *PassThrough) charges(ctx context.Context, name string) bool {
 	o := engine.OptionsOf(ctx)
 	r := o.Request()

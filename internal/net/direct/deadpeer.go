@@ -15,13 +15,14 @@ const (
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
 
-	// A connection is overdue when an answer has been owed for at least owing, but nothing has arrived for health.BanAfter.
+	// A connection is overdue when an answer has been owed for at least owing, but nothing has arrived for
+	// health.BanAfter.
 	owing = 2 * time.Second
 )
 
-// deadPeer detects that the other end of a connection has fallen silent. That is certain only while the other end owes an
-// acknowledgment. If it stops sending, it may have nothing to send, so a keep-alive makes it owe one. A keep-alive costs less than
-// a new connection, and no one else sees it. deadPeer is pure: now is an argument.
+// deadPeer detects that the other end of a connection has fallen silent. That is certain only while the other end owes
+// an acknowledgment. If it stops sending, it may have nothing to send, so a keep-alive makes it owe one. A keep-alive
+// costs less than a new connection, and no one else sees it. deadPeer is pure: now is an argument.
 type deadPeer struct {
 	seen  time.Time // the last look
 	total int64     // bytes carried by then

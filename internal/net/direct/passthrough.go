@@ -24,15 +24,15 @@ import (
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
-// expectContinue is how long a request body waits for the origin's 100 before it is sent anyway (RFC 9110 section 10.1.1 forbids
-// waiting forever). It is longer than the second that curl waits.
+// expectContinue is how long a request body waits for the origin's 100 before it is sent anyway (RFC 9110 section
+// 10.1.1 forbids waiting forever). It is longer than the second that curl waits.
 const expectContinue = 2 * time.Second
 
 // handshakeTime bounds a TLS handshake.
 const handshakeTime = 10 * time.Second
 
-// PassThrough is the pass-through client. A request goes over one link, bodies are streamed in both directions, nothing is
-// added, redirects are not followed and content codings are not removed. It does not share connections with a Pool.
+// PassThrough is the pass-through client. A request goes over one link, bodies are streamed in both directions, nothing
+// is added, redirects are not followed and content codings are not removed. It does not share connections with a Pool.
 type PassThrough struct {
 	// Idle is as Pool.Idle.
 	Idle func(link, addr string)
@@ -55,8 +55,8 @@ type PassThrough struct {
 	under  map[*underway]struct{}
 }
 
-// NewPassThrough returns a pass-through client over the links that links returns, best first. roots is as for New. waitForLink
-// bounds the wait for a connection to a host that has reached its limit of connections.
+// NewPassThrough returns a pass-through client over the links that links returns, best first. roots is as for New.
+// waitForLink bounds the wait for a connection to a host that has reached its limit of connections.
 func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink time.Duration) *PassThrough {
 	p := &PassThrough{
 		waitForLink: waitForLink,
@@ -70,9 +70,9 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 	return p
 }
 
-// Do sends r and returns the link that carried it. It uses an idle connection of the best link, otherwise the first link to connect
-// (see race). Once anything was sent, no other link is tried. It fails with engine.ErrNoLink, an *engine.AttemptError of the best
-// link if none could connect, or net/http's error of the exchange.
+// Do sends r and returns the link that carried it. It uses an idle connection of the best link, otherwise the first
+// link to connect (see race). Once anything was sent, no other link is tried. It fails with engine.ErrNoLink, an
+// *engine.AttemptError of the best link if none could connect, or net/http's error of the exchange.
 //
 // The answer's Header is the one that the origin sent: with the Connection field that net/http removes, and without the
 // Cache-Control that it adds.
@@ -115,7 +115,9 @@ func (p *PassThrough) DialOther(ctx context.Context, addr string, tried []string
 	return p.dial(ctx, addr, links, nil)
 }
 
-func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link, tell func([]link.Link)) (origin.Dialed, error) {
+func (p *PassThrough) dial(ctx context.Context, addr string, links []link.Link,
+	tell func([]link.Link),
+) (origin.Dialed, error) {
 	as, links := p.place(flowTo(ctx, addr, ""), addr, links)
 	if tell != nil {
 		tell(links)
@@ -147,8 +149,8 @@ func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net
 	return as.relayed(nc)
 }
 
-// DropLink closes the idle connections of the named link, which are dead, and aborts the requests under way over it, before or
-// during their response, with an *engine.AttemptError. Later requests dial again.
+// DropLink closes the idle connections of the named link, which are dead, and aborts the requests under way over it,
+// before or during their response, with an *engine.AttemptError. Later requests dial again.
 func (p *PassThrough) DropLink(name string) {
 	p.abort(name)
 	p.transports.drop(name)
@@ -160,8 +162,8 @@ func (p *PassThrough) DropLink(name string) {
 	}
 }
 
-// DropIdle closes the idle connections of the named link to make room for new ones. Those of a Pinned stay, since another
-// connection would not be authenticated.
+// DropIdle closes the idle connections of the named link to make room for new ones. Those of a Pinned stay, since
+// another connection would not be authenticated.
 func (p *PassThrough) DropIdle(name string) {
 	p.transports.mu.Lock()
 	w := p.transports.of[name]
@@ -249,8 +251,8 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
 	}
-	// After a final answer in place of the 100, the body must not be sent (RFC 9110 section 10.1.1); net/http withholds it only on
-	// a connection that is not reused.
+	// After a final answer in place of the 100, the body must not be sent (RFC 9110 section 10.1.1); net/http withholds it
+	// only on a connection that is not reused.
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}
@@ -294,7 +296,9 @@ func unsent(err error) bool {
 }
 
 // overFirst sends r over the first link that connects. If none does, it returns no link.
-func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []link.Link, as *placed) (*http.Response, link.Link, error) {
+func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []link.Link,
+	as *placed,
+) (*http.Response, link.Link, error) {
 	d, err := ws.passThrough.race(r.Context(), links, origin.HostPort(r.URL), as.headStart())
 	if err != nil {
 		if r.Body != nil {
@@ -311,7 +315,9 @@ func (ws *transports) overFirst(r *http.Request, body io.ReadCloser, links []lin
 }
 
 // over sends r with body on a connection of l that how selects. If the link dies, the exchange ends with errLinkLost.
-func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any, as *placed) (*http.Response, error) {
+func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any,
+	as *placed,
+) (*http.Response, error) {
 	var w origin.HeadWatch
 	x := ws.passThrough.begin(r.Context(), l.Name)
 	if ws.passThrough.charges(r.Context(), l.Name) {
@@ -359,8 +365,8 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	return resp, nil
 }
 
-// refresh replaces the transport of l if it keeps a connection to addr that is no longer allowed. Requests under way on the old
-// transport end there, and their connections are not reused.
+// refresh replaces the transport of l if it keeps a connection to addr that is no longer allowed. Requests under way on
+// the old transport end there, and their connections are not reused.
 func (ws *transports) refresh(l link.Link, addr string) {
 	ws.mu.Lock()
 	w := ws.of[l.Name]
@@ -474,8 +480,8 @@ func (ws *transports) close() {
 	}
 }
 
-// lentBody is a request body lent to one attempt: net/http closes it when a dial fails, but the next link still needs it. Once the
-// attempt is known to be the last one, a Close takes effect.
+// lentBody is a request body lent to one attempt: net/http closes it when a dial fails, but the next link still needs
+// it. Once the attempt is known to be the last one, a Close takes effect.
 type lentBody struct {
 	of io.ReadCloser
 

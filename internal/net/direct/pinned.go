@@ -11,14 +11,14 @@ import (
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
-// stale is how long a connection may have been idle before a request that must not be repeated: a NAT that has forgotten it would
-// swallow the request. It is about as long as programs keep their own connections.
+// stale is how long a connection may have been idle before a request that must not be repeated: a NAT that has
+// forgotten it would swallow the request. It is about as long as programs keep their own connections.
 const stale = 5 * time.Second
 
-// Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its connections
-// instead of its requests (RFC 4559 section 6): later requests on such a connection count as that client's. Requests that must not be
-// repeated use one, too, as without a proxy: on a connection that another client left behind, they might get lost. It sends one
-// request at a time, and stays on the link that it used last while that link is up.
+// Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its
+// connections instead of its requests (RFC 4559 section 6): later requests on such a connection count as that client's.
+// Requests that must not be repeated use one, too, as without a proxy: on a connection that another client left behind,
+// they might get lost. It sends one request at a time, and stays on the link that it used last while that link is up.
 type Pinned struct {
 	passThrough *PassThrough
 	transports  transports

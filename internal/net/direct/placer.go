@@ -21,26 +21,26 @@ import (
 
 const (
 	measureEvery = 500 * time.Millisecond // while something runs
-	// idleEvery is the maximum time between two measurements, reached by doubling while nothing runs. It bounds the time until the
-	// Placer notices that a program uses a connection again whose link has died.
+	// idleEvery is the maximum time between two measurements, reached by doubling while nothing runs. It bounds the time
+	// until the Placer notices that a program uses a connection again whose link has died.
 	idleEvery = 4 * time.Second
 	// maxProgram is the maximum length, in bytes, of a program's name, which the program itself chooses.
 	maxProgram = 128
 )
 
-// Placer chooses the links of tunnels and of requests that pass through, and counts the bytes that they carry. Counting requires
-// Run. Safe for concurrent use.
+// Placer chooses the links of tunnels and of requests that pass through, and counts the bytes that they carry. Counting
+// requires Run. Safe for concurrent use.
 type Placer struct {
-	// Busy, if not nil, is called when the number of running tunnels and requests changes, or the number of those among them whose
-	// program could use further links. It must neither block nor call the Placer.
+	// Busy, if not nil, is called when the number of running tunnels and requests changes, or the number of those among
+	// them whose program could use further links. It must neither block nor call the Placer.
 	Busy func(all, spread int)
 	// Remembered, if not nil, returns the earlier goodput of the network behind a link, in bytes per second, 0 if unknown.
 	Remembered func(l link.Link) float64
-	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, then nil when there are
-	// none left. It must neither block nor call the Placer.
+	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, then nil when
+	// there are none left. It must neither block nor call the Placer.
 	Overdue func(name string, of []engine.Overdue)
-	// Relay, if not nil, returns how many bytes the lanes to a relay have carried, by name of the link, and the number of tunnels
-	// through it. It must not call the Placer.
+	// Relay, if not nil, returns how many bytes the lanes to a relay have carried, by name of the link, and the number of
+	// tunnels through it. It must not call the Placer.
 	Relay func() (carried map[string]int64, tunnels int)
 
 	wake chan struct{}
@@ -98,9 +98,11 @@ type placed struct {
 	relax    func() // from link.Press, nil if it was not called
 }
 
-// place registers a connection and returns the links in the order in which it may start on them. links is the default order. The
-// caller must call end.
-func (p *Placer) place(f spread.Flow, addr string, links []link.Link, lost func(name string) bool) (*placed, []link.Link) {
+// place registers a connection and returns the links in the order in which it may start on them. links is the default
+// order. The caller must call end.
+func (p *Placer) place(f spread.Flow, addr string, links []link.Link,
+	lost func(name string) bool,
+) (*placed, []link.Link) {
 	if p == nil {
 		return nil, links
 	}
@@ -279,8 +281,8 @@ func (p *Placer) tell() {
 	}
 }
 
-// carried returns how many bytes n has carried. Bytes that wait in the kernel to be sent do not count: buffers fill much faster
-// than links carry. The placer's lock is held.
+// carried returns how many bytes n has carried. Bytes that wait in the kernel to be sent do not count: buffers fill
+// much faster than links carry. The placer's lock is held.
 func (n *placed) carried() int64 {
 	moved, kernel := n.moved.Load(), int64(0)
 	if n.conn != nil {
@@ -327,7 +329,8 @@ func (n *placed) end() {
 	})
 }
 
-// tunnel makes n count a tunnel's connection over a link until it closes. Copies through TCP can still be spliced: the kernel counts.
+// tunnel makes n count a tunnel's connection over a link until it closes. Copies through TCP can still be spliced: the
+// kernel counts.
 func (n *placed) tunnel(name string, c *conn.Conn) {
 	if n == nil {
 		return

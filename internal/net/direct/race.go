@@ -16,16 +16,16 @@ import (
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
-// raceDelay is how long a link may take to connect before the next one starts (RFC 8305 section 5). If the first link loses
-// packets, a request is late by this delay, not by a dial timeout.
+// raceDelay is how long a link may take to connect before the next one starts (RFC 8305 section 5). If the first link
+// loses packets, a request is late by this delay, not by a dial timeout.
 const raceDelay = 250 * time.Millisecond
 
-// settledDelay replaces raceDelay for the link of a session, since changing it may end a login. The kernel repeats a lost SYN after
-// a second; that copy may still arrive.
+// settledDelay replaces raceDelay for the link of a session, since changing it may end a login. The kernel repeats a
+// lost SYN after a second; that copy may still arrive.
 const settledDelay = 1500 * time.Millisecond
 
-// worksDelay replaces settledDelay if the link carried something recently: it loses packets, but is not dead. The kernel repeats a
-// SYN that was lost twice after three seconds.
+// worksDelay replaces settledDelay if the link carried something recently: it loses packets, but is not dead. The
+// kernel repeats a SYN that was lost twice after three seconds.
 const worksDelay = 3500 * time.Millisecond
 
 // lostFor is how long a link starts after the others once another one overtook it.
@@ -39,9 +39,11 @@ type contender struct {
 	err  error
 }
 
-// race runs round. If the host has reached its limit of connections, race runs it again whenever one of them closes, until
-// waitForLink has passed.
-func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, first time.Duration) (origin.Dialed, error) {
+// race runs round. If the host has reached its limit of connections, race runs it again whenever one of them closes,
+// until waitForLink has passed.
+func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string,
+	first time.Duration,
+) (origin.Dialed, error) {
 	var over <-chan time.Time
 	for {
 		d, full, err := p.round(ctx, links, addr, first)
@@ -82,10 +84,11 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 	return ctx.Done(), cancel
 }
 
-// round connects to addr over the links in turn: the second one starts after the time first, the others after raceDelay, or at once
-// when another one fails. The first connection wins; the others are closed before a byte is sent on them, and are gone when round
-// returns. A denied address ends the race, because it is denied over all links. Otherwise the error is that of the best link, or
-// engine.ErrNoLink. full lists the links over which the host has reached its limit of connections.
+// round connects to addr over the links in turn: the second one starts after the time first, the others after
+// raceDelay, or at once when another one fails. The first connection wins; the others are closed before a byte is sent
+// on them, and are gone when round returns. A denied address ends the race, because it is denied over all links.
+// Otherwise the error is that of the best link, or engine.ErrNoLink. full lists the links over which the host has
+// reached its limit of connections.
 func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string, first time.Duration) (
 	d origin.Dialed, full []*link.NoSlotError, err error,
 ) {
@@ -147,8 +150,8 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string,
 	return origin.Dialed{}, full, errs[0]
 }
 
-// overtaken records the links that started before the winner and are still connecting: they may be losing packets, and the next
-// request should not wait for them.
+// overtaken records the links that started before the winner and are still connecting: they may be losing packets, and
+// the next request should not wait for them.
 func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

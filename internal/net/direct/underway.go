@@ -13,8 +13,8 @@ import (
 // errLinkLost means that a request ended because its link stopped working.
 var errLinkLost = errors.New("the link stopped working")
 
-// underway is a request over one link, until the end of its answer. It ends at once when the link dies, so that the program can
-// retry instead of waiting until the kernel gives up the connection.
+// underway is a request over one link, until the end of its answer. It ends at once when the link dies, so that the
+// program can retry instead of waiting until the kernel gives up the connection.
 type underway struct {
 	of     *PassThrough
 	link   string
@@ -55,8 +55,8 @@ func (x *underway) forget() {
 	delete(x.of.under, x)
 }
 
-// explain returns err, or an error that names the link if the link made the request fail. errNoIdle is returned unchanged: nothing
-// was sent.
+// explain returns err, or an error that names the link if the link made the request fail. errNoIdle is returned
+// unchanged: nothing was sent.
 func (x *underway) explain(err error) error {
 	cause := context.Cause(x.ctx)
 	if cause == errForgotten && err != nil {
@@ -68,8 +68,8 @@ func (x *underway) explain(err error) error {
 	return err
 }
 
-// response ends the request when the content of its answer ends. After a protocol switch the connection is a tunnel, and its owner
-// closes it.
+// response ends the request when the content of its answer ends. After a protocol switch the connection is a tunnel,
+// and its owner closes it.
 func (x *underway) response(resp *http.Response) {
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:

@@ -116,7 +116,16 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.e.fleet.uses(r, a.Link)
 		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link, a.Kind == transfer.OpenApart)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
-		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
+		f := &attempt{
+			ahead:   a.Kind == transfer.FetchAhead,
+			id:      a.Attempt,
+			conn:    a.Conn,
+			link:    a.Link,
+			request: r.rangeRequest(a),
+			more:    make(chan struct{}, 1),
+			verdict: make(chan opening.Do, 1),
+			sent:    now,
+		}
 		f.request.ID = a.Attempt
 		f.credit.Store(a.UpTo)
 		f.end.Store(math.MaxInt64)
@@ -148,7 +157,8 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		if r.delivery.scatter != nil {
 			return
 		}
-		r.share = r.e.budget.Join(a.N, r.req.Target.cost(), func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
+		r.share = r.e.budget.Join(a.N, r.req.Target.cost(),
+			func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.Need:
 		if r.delivery.scatter != nil {
 			return
@@ -192,8 +202,8 @@ func (r *run) connected(link int8) bool {
 	return false
 }
 
-// retire forgets a connection loop that is ending, and its attempts. Only those that have not ended yet are kept: a long transfer may
-// use up many connections, each with its buffers.
+// retire forgets a connection loop that is ending, and its attempts. Only those that have not ended yet are kept: a
+// long transfer may use up many connections, each with its buffers.
 func (r *run) retire(conn uint32) {
 	l := r.conns[conn]
 	delete(r.conns, conn)
@@ -271,8 +281,8 @@ func (r *run) sample(next time.Time) time.Time {
 	return next
 }
 
-// contend leaves out a link that adds nothing to the goodput of the others. It does so only while this is the only transfer, since
-// the effect of another one on the links looks much the same.
+// contend leaves out a link that adds nothing to the goodput of the others. It does so only while this is the only
+// transfer, since the effect of another one on the links looks much the same.
 func (r *run) contend(now time.Time, s transfer.State) {
 	if !r.e.fleet.alone() {
 		r.stopContending()

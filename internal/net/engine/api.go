@@ -28,17 +28,18 @@ type Response struct {
 	Status        int
 	Header        http.Header // as the origin sent it, hop-by-hop fields included; the caller may change it
 	ContentLength int64       // -1 if unknown
-	ID            Identity    // version that the content belongs to: only content of the same version may be joined to it later
+	// version that the content belongs to: only content of the same version may be joined to it later
+	ID Identity
 	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
 	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
 	Body    Body
 	Trailer http.Header
 }
 
-// Body is the content of a Response. WriteAtTo writes it to w instead of returning it from Read: each byte goes to its offset,
-// beginning at w's offset 0, in the order in which bytes arrive, so that none waits in memory. It returns how many bytes were
-// written from offset 0 on without a gap. It may be called once, before anything is read. After each write it calls progress,
-// if not nil, with the number of bytes written so far and the number of those without a gap.
+// Body is the content of a Response. WriteAtTo writes it to w instead of returning it from Read: each byte goes to its
+// offset, beginning at w's offset 0, in the order in which bytes arrive, so that none waits in memory. It returns how
+// many bytes were written from offset 0 on without a gap. It may be called once, before anything is read. After each
+// write it calls progress, if not nil, with the number of bytes written so far and the number of those without a gap.
 type Body interface {
 	io.ReadCloser
 	io.WriterTo
@@ -56,8 +57,8 @@ type LinkStatus struct {
 	Waste   int64         // of these, second copies and bytes nobody wanted
 	Bans    int64
 
-	// Energy that downloads have used on the link's radio according to the model, and the state of the radio, if it is known.
-	// Tunnels and requests that pass through are not counted.
+	// Energy that downloads have used on the link's radio according to the model, and the state of the radio, if it is
+	// known. Tunnels and requests that pass through are not counted.
 	Joules float64
 	Radio  string // "" = not known
 
@@ -79,14 +80,16 @@ type Status struct {
 
 // TransferStatus is one running transfer for observers.
 type TransferStatus struct {
-	ID           uint64
-	Host, Name   string // the origin as the client named it; the last part of the object's path. Only its user may see them
-	Size, Offset int64  // Size -1 = unknown
-	Window       int64  // reorder window in bytes
-	Held         int64  // bytes received beyond Offset
+	ID uint64
+	// the origin as the client named it; the last part of the object's path. Only its user may see them
+	Host, Name   string
+	Size, Offset int64 // Size -1 = unknown
+	Window       int64 // reorder window in bytes
+	Held         int64 // bytes received beyond Offset
 	Started      time.Time
 	Links        []LinkBytes // links that delivered something
-	LeftOut      []LeftOut   // links that are up, but banned for this origin or left out by the policy or this transfer's goal
+	// links that are up, but banned for this origin or left out by the policy or this transfer's goal
+	LeftOut []LeftOut
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
@@ -107,19 +110,23 @@ type EventKind uint8
 // The kinds of events.
 const (
 	EventTransferStarted EventKind = iota // Transfer
-	EventTransferEnded                    // Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took, Ended = its last status
-	EventPassedThrough                    // Reason = why the GET did not become a transfer
-	EventDecision                         // Transfer, Link, Reason = the scheduler's
-	EventLinkState                        // Link, State, Reason: for everybody
-	EventOriginState                      // Link, State, Reason, Origin: for transfers from that origin, global verdicts included
-	EventHedge                            // Transfer, Link = the link whose bytes another one takes over, Reason
-	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
-	EventAttemptEnded                     // Transfer, Link, Reason, Took
-	EventSpotCheckFailed                  // Transfer, Link = the one that left the transfer: its bytes differ from the others'
+	// Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took, Ended = its last
+	// status
+	EventTransferEnded
+	EventPassedThrough // Reason = why the GET did not become a transfer
+	EventDecision      // Transfer, Link, Reason = the scheduler's
+	EventLinkState     // Link, State, Reason: for everybody
+	// Link, State, Reason, Origin: for transfers from that origin, global verdicts included
+	EventOriginState
+	EventHedge        // Transfer, Link = the link whose bytes another one takes over, Reason
+	EventReceived     // Transfer, Link, Bytes, Waste = duplicates among them
+	EventAttemptEnded // Transfer, Link, Reason, Took
+	// Transfer, Link = the one that left the transfer: its bytes differ from the others'
+	EventSpotCheckFailed
 )
 
-// Event is sent to observers. Observers only listen and must not block: code that acts on transfers or links has its own callback
-// in Config.
+// Event is sent to observers. Observers only listen and must not block: code that acts on transfers or links has its
+// own callback in Config.
 type Event struct {
 	Kind     EventKind
 	At       time.Time

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Budget divides memory among transfers. A transfer may hold as many bytes for reordering as it was granted. Under pressure,
-// every transfer first gets what it needs or an even share; the rest is divided evenly among those that want more. So a slow
-// client, which needs little, leaves room for a fast one. A new transfer gets its share as soon as others have returned their
-// excess.
+// Budget divides memory among transfers. A transfer may hold as many bytes for reordering as it was granted. Under
+// pressure, every transfer first gets what it needs or an even share; the rest is divided evenly among those that want
+// more. So a slow client, which needs little, leaves room for a fast one. A new transfer gets its share as soon as
+// others have returned their excess.
 //
-// What a transfer holds cannot be taken back, and many may begin at the same time. So a transfer whose client has taken little so
-// far gets less: an even share, divided among all such newcomers, or as much as its client has taken.
+// What a transfer holds cannot be taken back, and many may begin at the same time. So a transfer whose client has taken
+// little so far gets less: an even share, divided among all such newcomers, or as much as its client has taken.
 //
 // Safe for concurrent use; the lock is held only for arithmetic.
 type Budget struct {
@@ -27,25 +27,28 @@ type Budget struct {
 // minGrant is granted to every transfer, budget or not: enough to run on one link.
 const minGrant = 128 << 10
 
-// scarceGrant is the even share below which a new transfer begins with one link: four times the least that is worth several.
+// scarceGrant is the even share below which a new transfer begins with one link: four times the least that is worth
+// several.
 const scarceGrant = 8 * minGrant
 
-// lingers is how many transfers must end until the memory of one that ended before them counts as returned, but for a third.
+// lingers is how many transfers must end until the memory of one that ended before them counts as returned, but for a
+// third.
 const lingers = 32
 
-// ofProcess is the part of the configured memory that transfers do not get: the program and its heap take as much beyond the 25 MB in
-// addition to that memory which they may take.
+// ofProcess is the part of the configured memory that transfers do not get: the program and its heap take as much
+// beyond the 25 MB in addition to that memory which they may take.
 const ofProcess = 8 << 20
 
 // few is how many transfers leave so little behind that it does not count.
 const few = 8
 
-// perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven goroutines,
-// buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow clients.
+// perTransfer is the memory of a transfer over two links in addition to its blocks, in bytes: the stacks of some seven
+// goroutines, buffers of four connections (one has the reserve), and garbage not yet collected. Measured with 100 slow
+// clients.
 const perTransfer = 368 << 10
 
-// perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and HTTP/2
-// frames and tables.
+// perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and
+// HTTP/2 frames and tables.
 const perSecureTransfer = 576 << 10
 
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
@@ -65,9 +68,9 @@ type Share struct {
 	tell    func(n int64)
 }
 
-// Join adds a transfer that asks for n bytes and needs them, and takes cost bytes in addition to its grant. It gets the minimum grant
-// immediately. tell is called with the resulting window and with every change of it, while the budget's lock is held: it must not
-// block and not call back.
+// Join adds a transfer that asks for n bytes and needs them, and takes cost bytes in addition to its grant. It gets the
+// minimum grant immediately. tell is called with the resulting window and with every change of it, while the budget's
+// lock is held: it must not block and not call back.
 func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +84,8 @@ func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 // bound returns the largest grant of a transfer that asks for n bytes.
 func (b *Budget) bound(n int64) int64 { return max(minGrant, min(n, b.most)) }
 
-// Need reports that n bytes are enough to continue at the present speed; a larger n than Join asked for means all of that.
+// Need reports that n bytes are enough to continue at the present speed; a larger n than Join asked for means all of
+// that.
 func (s *Share) Need(n int64) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -102,8 +106,8 @@ func (s *Share) Took(n int64) {
 	}
 }
 
-// Holds reports that the transfer holds or has promised at most n bytes now, so that the part of its grant that exceeds both
-// its share and n can go to others. It returns whether there is still something to return.
+// Holds reports that the transfer holds or has promised at most n bytes now, so that the part of its grant that exceeds
+// both its share and n can go to others. It returns whether there is still something to return.
 func (s *Share) Holds(n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -114,8 +118,8 @@ func (s *Share) Holds(n int64) bool {
 	return s.granted > s.fair
 }
 
-// Leave returns the whole share. It reports whether it is time to return memory to the system: most transfers have ended, and they
-// had much of it.
+// Leave returns the whole share. It reports whether it is time to return memory to the system: most transfers have
+// ended, and they had much of it.
 func (s *Share) Leave() (relieved bool) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -135,8 +139,8 @@ func (s *Share) Leave() (relieved bool) {
 	return relieved
 }
 
-// Scarce reports whether one more transfer, which takes cost bytes in addition to its grant, should begin with one link: if a few
-// more come, nobody has enough for several.
+// Scarce reports whether one more transfer, which takes cost bytes in addition to its grant, should begin with one
+// link: if a few more come, nobody has enough for several.
 func (b *Budget) Scarce(cost int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,8 +192,8 @@ func (b *Budget) divide() {
 // newcomer reports whether the client has taken less than the transfer needs for reordering.
 func (s *Share) newcomer() bool { return s.took < s.need }
 
-// fill lowers each of the claims to an even share of total, where those that claim less leave the rest to the others (max-min
-// fairness), and returns their sum.
+// fill lowers each of the claims to an even share of total, where those that claim less leave the rest to the others
+// (max-min fairness), and returns their sum.
 func fill(claims []int64, total int64) (sum int64) {
 	order := make([]int, len(claims))
 	for i := range order {

@@ -84,7 +84,13 @@ type sending struct {
 
 // newConnLoop starts a connection over a link, one of its own if apart.
 func newConnLoop(r *run, id uint32, over int8, apart bool) *connLoop {
-	l := &connLoop{r: r, id: id, link: over, requests: make(chan *attempt, maxOutstanding), sent: make(chan sending, maxOutstanding)}
+	l := &connLoop{
+		r:        r,
+		id:       id,
+		link:     over,
+		requests: make(chan *attempt, maxOutstanding),
+		sent:     make(chan sending, maxOutstanding),
+	}
 	l.ctx, l.end = context.WithCancel(r.work)
 	if apart {
 		l.ctx = link.Apart(l.ctx)
@@ -159,8 +165,8 @@ func (l *connLoop) release() {
 	time.AfterFunc(time.Second, l.close)
 }
 
-// dial connects and starts the connection's other goroutines. Its own ends then: names, routes and certificates take a deep stack,
-// which a goroutine that lives as long as the connection would keep.
+// dial connects and starts the connection's other goroutines. Its own ends then: names, routes and certificates take a
+// deep stack, which a goroutine that lives as long as the connection would keep.
 func (l *connLoop) dial() {
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
@@ -245,7 +251,8 @@ func (l *connLoop) read(c Conn) {
 	}
 }
 
-// next waits for the next request whose answer is to be read; ok is false if there is none. Meanwhile the connection holds no memory.
+// next waits for the next request whose answer is to be read; ok is false if there is none. Meanwhile the connection
+// holds no memory.
 func (l *connLoop) next() (f sending, ok bool) {
 	select {
 	case f, ok = <-l.sent:
@@ -297,13 +304,16 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 		l.failed(f, err)
 		return false
 	}
-	l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Complete}})
+	l.r.tell(event{
+		conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Complete},
+	})
 	return true
 }
 
-// A read that returns less than a batch shows that the reader keeps up with the link, unless the connection is behind. The reader
-// then lets bytes gather in the socket: most of the processor time of a transfer goes into waking up. It does not wait at the end
-// of a range, nor for the first bytes of a connection, from which the kernel derives the size of its receive buffer.
+// A read that returns less than a batch shows that the reader keeps up with the link, unless the connection is behind.
+// The reader then lets bytes gather in the socket: most of the processor time of a transfer goes into waking up. It
+// does not wait at the end of a range, nor for the first bytes of a connection, from which the kernel derives the size
+// of its receive buffer.
 const (
 	starting  = 512 << 10 // bytes
 	batch     = 16 << 10  // bytes
@@ -352,7 +362,9 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 
 // failed reports to the loop that an attempt failed.
 func (l *connLoop) failed(f *attempt, err error) {
-	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset}}
+	e := event{
+		conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset},
+	}
 	if a := new(AttemptError); errors.As(err, &a) {
 		e.Outcome, e.RetryAfter = a.Outcome, a.RetryAfter
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// crossEvery is how often the counters of links that background transfers use are read: a page's first packets arrive within a
-// round trip.
+// crossEvery is how often the counters of links that background transfers use are read: a page's first packets arrive
+// within a round trip.
 const crossEvery = 10 * time.Millisecond
 
-// crossTraffic reports to background transfers the other traffic on their links. One goroutine (serve) reads the counters of the
-// interfaces and of the connections of all background transfers, which do not count as other traffic for each other.
+// crossTraffic reports to background transfers the other traffic on their links. One goroutine (serve) reads the
+// counters of the interfaces and of the connections of all background transfers, which do not count as other traffic
+// for each other.
 type crossTraffic struct {
 	received func(link int8) (link.Counters, bool)
 
@@ -115,8 +116,8 @@ func (c *crossTraffic) look(now time.Time, links map[int8]*crossLink, by map[int
 	}
 }
 
-// look handles the counters of a link and its connections. Bytes that arrived while a connection was made or closed are not counted
-// as other traffic.
+// look handles the counters of a link and its connections. Bytes that arrived while a connection was made or closed are
+// not counted as other traffic.
 func (l *crossLink) look(now time.Time, all estimate.Counters, conns []*connLoop) {
 	sums := make(map[*connLoop]estimate.Counters, len(conns))
 	var known estimate.Counters

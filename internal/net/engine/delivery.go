@@ -5,8 +5,8 @@ import "github.com/tributary-http/tributary/internal/core/segment"
 const (
 	batchBytes = 256 << 10 // bytes handed to the writer at once
 
-	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection loops add
-	// the data that they have read meanwhile, a block for each waiting event.
+	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection loops
+	// add the data that they have read meanwhile, a block for each waiting event.
 	scatterHold = 4 << 20
 )
 
@@ -54,7 +54,8 @@ func (d *delivery) keep(p piece, wanted segment.Range) {
 	p.b.free()
 }
 
-// batch returns the next pieces for the writer, none if it is busy or there are none. Bytes before offset ready have arrived.
+// batch returns the next pieces for the writer, none if it is busy or there are none. Bytes before offset ready have
+// arrived.
 func (d *delivery) batch(ready int64) (w work) {
 	switch {
 	case d.writing:
@@ -89,8 +90,8 @@ func (d *delivery) gone() int64 {
 	return gone
 }
 
-// forget drops the kept bytes of a range beyond gone, so that other copies can be kept. The writer of a scattered transfer may
-// already have written them: they are overwritten.
+// forget drops the kept bytes of a range beyond gone, so that other copies can be kept. The writer of a scattered
+// transfer may already have written them: they are overwritten.
 func (d *delivery) forget(r segment.Range) {
 	n := d.store.remove(r)
 	s := d.scatter
@@ -103,8 +104,8 @@ func (d *delivery) forget(r segment.Range) {
 	s.back = append(s.back, r)
 }
 
-// beginScatter switches to writing bytes as they arrive. The writer writes those from offset start on, and has already written
-// those before offset next.
+// beginScatter switches to writing bytes as they arrive. The writer writes those from offset start on, and has already
+// written those before offset next.
 func (d *delivery) beginScatter(start, next int64) {
 	s := &scatter{offset: next, held: d.given - next}
 	s.handed.Add(segment.Range{Start: start, End: d.given})
@@ -115,7 +116,8 @@ func (d *delivery) beginScatter(start, next int64) {
 	d.scatter = s
 }
 
-// wrote records the ranges that the writer of a scattered transfer has written, and returns how far that moves the next offset.
+// wrote records the ranges that the writer of a scattered transfer has written, and returns how far that moves the next
+// offset.
 func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 	s := d.scatter
 	d.writing = false

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, perhaps before the loop learns that
-// they were delivered: that is success.
+// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, perhaps before the loop
+// learns that they were delivered: that is success.
 func (r *run) hungUp() {
 	for len(r.events) > 0 && !r.over {
 		r.take(<-r.events)

@@ -35,27 +35,28 @@ type Config struct {
 	// Heard, if not nil, reports whether anything arrived over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
-	// Received, if not nil, returns the counters of what a link's interface received, false if they are unknown: background
-	// transfers give way to other traffic. It must not block.
+	// Received, if not nil, returns the counters of what a link's interface received, false if they are unknown:
+	// background transfers give way to other traffic. It must not block.
 	Received func(link.Link) (link.Counters, bool)
 
-	// Behind, if not nil, returns the IPv4 address that an address of a link's NAT64 stands for, and other addresses unchanged. It
-	// must not block.
+	// Behind, if not nil, returns the IPv4 address that an address of a link's NAT64 stands for, and other addresses
+	// unchanged. It must not block.
 	Behind func(link.Link, netip.Addr) netip.Addr
 
-	// Goodput, if not nil, is called with the total goodput of all transfers over a link that they keep busy, in bytes per second.
-	// It must not block.
+	// Goodput, if not nil, is called with the total goodput of all transfers over a link that they keep busy, in bytes per
+	// second. It must not block.
 	Goodput func(link string, perSecond float64)
 
-	// Lied, if not nil, reports whether a link recently showed a false certificate for the host at addr. It must not block.
+	// Lied, if not nil, reports whether a link recently showed a false certificate for the host at addr. It must not
+	// block.
 	Lied func(link, addr string) bool
 
-	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
-	// further links, including metered ones, could help. It must not block.
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of
+	// those that further links, including metered ones, could help. It must not block.
 	Running func(transfers, further int)
 
-	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
-	// are dead.
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over
+	// it are dead.
 	LinkDown func(name string)
 }
 
@@ -89,14 +90,18 @@ func New(cfg Config) *Engine {
 	}
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),
+		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{},
+		wake: make(chan struct{}, 1),
 	}
-	e.cross = &crossTraffic{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
-		if cfg.Received == nil {
-			return link.Counters{}, false
-		}
-		return cfg.Received(e.fleet.at(i))
-	}}
+	e.cross = &crossTraffic{
+		conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1),
+		received: func(i int8) (link.Counters, bool) {
+			if cfg.Received == nil {
+				return link.Counters{}, false
+			}
+			return cfg.Received(e.fleet.at(i))
+		},
+	}
 	return e
 }
 
@@ -112,8 +117,8 @@ func (e *Engine) Run(ctx context.Context) {
 // SetLinks sets the links that exist now, also for running transfers.
 func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
 
-// Connected records that a connection to addr ("host:port") was made over a link, and the address that it uses. If an origin
-// later finds the link dead, other servers that were reached over it are tested.
+// Connected records that a connection to addr ("host:port") was made over a link, and the address that it uses. If an
+// origin later finds the link dead, other servers that were reached over it are tested.
 func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.reach(l, addr, to) }
 
 // Ranked returns the links that pass-through requests may use, best first.
@@ -122,7 +127,8 @@ func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
 // RTT returns the latest round-trip time that transfers measured over a link, 0 if there is none.
 func (e *Engine) RTT(link string) time.Duration { return e.fleet.rtt(link) }
 
-// Others sets the number of running connections outside of transfers, such as tunnels: banned links are probed for them.
+// Others sets the number of running connections outside of transfers, such as tunnels: banned links are probed for
+// them.
 func (e *Engine) Others(n int) {
 	e.fleet.mu.Lock()
 	e.fleet.others = n
@@ -130,9 +136,9 @@ func (e *Engine) Others(n int) {
 	e.fleet.nudge()
 }
 
-// Overdue sets the connections outside of transfers that are overdue on the named link. It is called when these change, and from
-// time to time while there are any. If nothing else arrived over the link recently and nobody responds over it, the link is banned
-// for everybody.
+// Overdue sets the connections outside of transfers that are overdue on the named link. It is called when these change,
+// and from time to time while there are any. If nothing else arrived over the link recently and nobody responds over
+// it, the link is banned for everybody.
 func (e *Engine) Overdue(link string, of []Overdue) { e.fleet.overdue(link, of) }
 
 // Passed reports to observers why a GET is not divided by the engine.
@@ -155,8 +161,8 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Get serves one GET. The client gets the same response as over one link without the proxy; the body arrives over several links if
-// that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
+// Get serves one GET. The client gets the same response as over one link without the proxy; the body arrives over
+// several links if that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	o := opening.New(req.Target.Scheme, req.Target.Path, req.Header, e.cfg.Threshold)
 	for {
@@ -187,8 +193,8 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// failure returns the error of a transfer that gave up with an outcome. last is the error of the last attempt with that outcome,
-// nil if there is none.
+// failure returns the error of a transfer that gave up with an outcome. last is the error of the last attempt with that
+// outcome, nil if there is none.
 func failure(last error, outcome fault.Outcome, link string) error {
 	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == outcome {
 		return last
@@ -207,7 +213,8 @@ func allRefused(err error) error {
 	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
-// runs adds to the numbers of running transfers and of those that further links could help, and reports both to Config.Running.
+// runs adds to the numbers of running transfers and of those that further links could help, and reports both to
+// Config.Running.
 func (e *Engine) runs(transfers, further int) {
 	if e.cfg.Running == nil {
 		return

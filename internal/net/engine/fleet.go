@@ -18,8 +18,8 @@ import (
 const (
 	maxLinks = 100 // names seen since the start; int8 indices
 
-	// A link that recently failed is probed every probeSoon at first, or once a round trip if that is longer, and every probeEvery
-	// later, by each of up to probers origins. A metered one is probed once in probeMetered in all.
+	// A link that recently failed is probed every probeSoon at first, or once a round trip if that is longer, and every
+	// probeEvery later, by each of up to probers origins. A metered one is probed once in probeMetered in all.
 	probeSoon    = 50 * time.Millisecond
 	probeEvery   = 250 * time.Millisecond
 	probeMetered = time.Second
@@ -144,9 +144,9 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 	return next
 }
 
-// pace returns the least and the longest time between two probes of a link that recently failed, by an origin's transfers, if it
-// fails the transfers of n origins: together they probe seldom enough. A link that joins last is probed seldom unless one of them
-// has used it, since a probe may wake a radio. The lock is held.
+// pace returns the least and the longest time between two probes of a link that recently failed, by an origin's
+// transfers, if it fails the transfers of n origins: together they probe seldom enough. A link that joins last is
+// probed seldom unless one of them has used it, since a probe may wake a radio. The lock is held.
 func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	may, has := s.demand(i)
 	switch {
@@ -162,11 +162,12 @@ func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	return health.Seldom, health.Seldom
 }
 
-// missed reports whether a running transfer, or a connection outside of transfers, may need a link that is banned for everybody.
-// The lock is held.
+// missed reports whether a running transfer, or a connection outside of transfers, may need a link that is banned for
+// everybody. The lock is held.
 func (f *fleet) missed(i int8) bool { return f.others > 0 || f.misses(i) != nil }
 
-// misses returns the latest origin with a running transfer that may need a link, nil if there is none. The lock is held.
+// misses returns the latest origin with a running transfer that may need a link, nil if there is none. The lock is
+// held.
 func (f *fleet) misses(i int8) *site {
 	for _, s := range slices.Backward(f.sites) {
 		if may, _ := s.demand(i); may {
@@ -185,8 +186,8 @@ func (f *fleet) change(do func(now time.Time)) {
 	f.downed(down)
 }
 
-// flush posts the changes of the boards to the transfers and, if there are any, makes serve look for new deadlines. It returns the
-// links that went down or were banned. The lock is held.
+// flush posts the changes of the boards to the transfers and, if there are any, makes serve look for new deadlines. It
+// returns the links that went down or were banned. The lock is held.
 func (f *fleet) flush() (down []string) {
 	changed := false
 	for _, c := range f.boards.Changes() {
@@ -296,8 +297,8 @@ func moved(before, now link.Link) bool {
 	return !before.Same(now)
 }
 
-// silent handles a transfer's report that a link is silent; connected reports whether the transfer has a connection over it, rather
-// than still making one. The report does not count while another transfer receives bytes over the link.
+// silent handles a transfer's report that a link is silent; connected reports whether the transfer has a connection
+// over it, rather than still making one. The report does not count while another transfer receives bytes over the link.
 func (f *fleet) silent(r *run, i int8, connected bool) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
@@ -310,11 +311,12 @@ func (f *fleet) silent(r *run, i int8, connected bool) {
 	f.nudge() // serve learns when to ask again
 }
 
-// hearSilence reports to the boards which transfers find a link silent, unless others recently received bytes over it. In that case
-// it returns when to ask again. The lock is held.
+// hearSilence reports to the boards which transfers find a link silent, unless others recently received bytes over it.
+// In that case it returns when to ask again. The lock is held.
 func (f *fleet) hearSilence(now time.Time, i int8, alone bool) (again time.Time) {
 	s := f.all[i]
-	if grace := health.SuspectAfter - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 && !alone {
+	if grace := health.SuspectAfter - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 &&
+		!alone {
 		return now.Add(grace)
 	}
 	for _, r := range s.silent {
@@ -353,8 +355,9 @@ func (f *fleet) failed(r *run, i int8, c health.Cause) {
 	})
 }
 
-// speed handles a transfer's report on a link that it keeps busy and feeds the slow-link check with the sum of all transfers from
-// the same origin: the speed of other origins says nothing about this one. It returns the sum of all transfers.
+// speed handles a transfer's report on a link that it keeps busy and feeds the slow-link check with the sum of all
+// transfers from the same origin: the speed of other origins says nothing about this one. It returns the sum of all
+// transfers.
 func (f *fleet) speed(r *run, i int8, is health.Speed) (name string, sum float64) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
@@ -460,7 +463,8 @@ func (f *fleet) leftOut(s *site) (all []LeftOut) {
 	return all
 }
 
-// ranked returns the links that are up for everybody, then the suspects, each group in the system's order of preference.
+// ranked returns the links that are up for everybody, then the suspects, each group in the system's order of
+// preference.
 func (f *fleet) ranked() (out []link.Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

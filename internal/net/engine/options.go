@@ -10,17 +10,20 @@ import (
 
 // Options are what a context says about its requests and tunnels, besides HTTP. The zero value asks for nothing.
 type Options struct {
-	// Flow says who asks: connections with the same User, Program and Host may be spread over links. If Program is empty, it is the
-	// User-Agent of the request unless the flow is Redirected; if Host is empty, it is the dialed host. The other fields are ignored.
+	// Flow says who asks: connections with the same User, Program and Host may be spread over links. If Program is empty,
+	// it is the User-Agent of the request unless the flow is Redirected; if Host is empty, it is the dialed host. The
+	// other fields are ignored.
 	Flow spread.Flow
 	// Links says which links may carry it. Its Exposes is added to what the fields of a request say.
 	Links policy.Request
 	// Consent, if not nil, makes Links Unmetered while it is withheld.
 	Consent *Consent
 
-	Size       int64  // probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link
-	Undivided  string // reason why requests go over one link, "" if they need not; shown in metrics
-	Repeatable bool   // requests are divided even if the scheme of their credentials is unknown: they may be sent several times
+	// probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link
+	Size      int64
+	Undivided string // reason why requests go over one link, "" if they need not; shown in metrics
+	// requests are divided even if the scheme of their credentials is unknown: they may be sent several times
+	Repeatable bool
 	Usage      *Usage // records the links and bytes that the requests use, if not nil
 }
 
@@ -46,9 +49,9 @@ func OptionsOf(ctx context.Context) Options {
 	return o
 }
 
-// Consent says whether links that cost money may carry the requests and tunnels of a client. It may change while they run: the
-// engine asks again after SetLinks, and for the others see direct.PassThrough.Withdraw. The zero value gives consent. Safe for
-// concurrent use.
+// Consent says whether links that cost money may carry the requests and tunnels of a client. It may change while they
+// run: the engine asks again after SetLinks, and for the others see direct.PassThrough.Withdraw. The zero value gives
+// consent. Safe for concurrent use.
 type Consent struct{ withheld atomic.Bool }
 
 // Give sets whether consent is given, and reports whether that changed.

@@ -26,8 +26,8 @@ func (e *Engine) Findings() []Finding {
 	return all
 }
 
-// SetRecord replaces the record of earlier processes. r then belongs to the engine. Findings that were not taken yet are added
-// to it.
+// SetRecord replaces the record of earlier processes. r then belongs to the engine. Findings that were not taken yet
+// are added to it.
 func (e *Engine) SetRecord(r *estimate.Record) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,8 @@ type linkNotes struct {
 	sustained float64 // see estimate.Rate
 }
 
-// notes returns the findings of the run about its origin over each link, except links that now lead into another network.
+// notes returns the findings of the run about its origin over each link, except links that now lead into another
+// network.
 func (r *run) notes(s transfer.State) (all []linkNotes) {
 	now := r.e.fleet.links()
 	for i, l := range s.Links {
@@ -67,8 +68,8 @@ func (r *run) notes(s transfer.State) (all []linkNotes) {
 	return all
 }
 
-// lookUp returns the known facts about an origin over a link: its limits from the record, which knows their age, and its rate from
-// the last minutes, or else from the record.
+// lookUp returns the known facts about an origin over a link: its limits from the record, which knows their age, and
+// its rate from the last minutes, or else from the record.
 func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,13 +81,15 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	return known
 }
 
-// Remembered returns the goodput of earlier divided downloads over the network behind a link, from any origin, in bytes per
-// second; 0 if it is unknown.
+// Remembered returns the goodput of earlier divided downloads over the network behind a link, from any origin, in bytes
+// per second; 0 if it is unknown.
 func (e *Engine) Remembered(l link.Link) float64 { return e.lookUp(l, "").Rate }
 
-// recall returns the memory of an origin and one of its objects, and the links over which it refused objects that it served over
-// another one, by name.
-func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) (m opening.Memory, refused map[string]bool) {
+// recall returns the memory of an origin and one of its objects, and the links over which it refused objects that it
+// served over another one, by name.
+func (e *Engine) recall(o estimate.Origin, req *Request,
+	links []link.Link,
+) (m opening.Memory, refused map[string]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, p := time.Now(), estimate.PathOf(req.Target.Path)
@@ -107,7 +110,8 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) (m o
 	return m, refused
 }
 
-// remember records the findings of a GET about its origin and the links to it, except links that now lead into another network.
+// remember records the findings of a GET about its origin and the links to it, except links that now lead into another
+// network.
 func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 	o, all := r.origin, e.fleet.links()
 	e.mu.Lock()
@@ -134,8 +138,8 @@ func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
 	}
 }
 
-// refused records at once that an origin refused a later request for an object that it served: the next GET may start with the
-// client's last byte, before this one is remembered.
+// refused records at once that an origin refused a later request for an object that it served: the next GET may start
+// with the client's last byte, before this one is remembered.
 func (e *Engine) refused(o estimate.Origin) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

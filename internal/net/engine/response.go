@@ -14,7 +14,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
-// firstResponse carries out the opening's decision about the first answer, or about the answer to a copy of the first request.
+// firstResponse carries out the opening's decision about the first answer, or about the answer to a copy of the first
+// request.
 func (r *run) firstResponse(e event) time.Time {
 	f, response := e.attempt, e.response
 	if f.ahead && r.opening.Version() == nil {
@@ -49,7 +50,13 @@ func (r *run) firstResponse(e event) time.Time {
 		r.pending, r.pendingSince = r.response(response), time.Now()
 		r.pending.ContentLength, r.pending.Body = content.Len(), &transferBody{r: r, start: content.Start}
 	}
-	next := r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close})
+	next := r.handle(transfer.Event{
+		Kind:    transfer.HeadReceived,
+		Attempt: f.id,
+		Range:   response.Range,
+		Size:    response.ID.Total,
+		Close:   response.Close,
+	})
 	for early := r.early; v.ClientsHead && len(early) > 0 && !r.over; early = early[1:] {
 		r.early = nil
 		if f := early[0].attempt; r.attempts[f.id] == f { // its connection is still wanted
@@ -62,13 +69,17 @@ func (r *run) firstResponse(e event) time.Time {
 // head returns the part of an answer that the opening gets.
 func head(response *RangeResponse, err error) opening.Head {
 	return opening.Head{
-		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID, Unfit: response.Unfit, Mismatch: err != nil,
+		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID, Unfit: response.Unfit,
+		Mismatch: err != nil,
 	}
 }
 
 // response returns the client's answer for a first one, without its content.
 func (r *run) response(response *RangeResponse) *Response {
-	return &Response{Status: r.opening.Rewrite(head(response, nil)), Header: response.Header, ContentLength: response.ContentLength, ID: response.ID}
+	return &Response{
+		Status: r.opening.Rewrite(head(response, nil)), Header: response.Header, ContentLength: response.ContentLength,
+		ID: response.ID,
+	}
 }
 
 // copyOf reports whether f repeats a first request that is still running.

@@ -33,9 +33,10 @@ type run struct {
 	parent context.Context // the client's
 	ctx    context.Context // ends when the client leaves
 	cancel context.CancelFunc
-	work   context.Context // ends with the run: connections that broke because the client left would look like links that fail
-	stop   context.CancelFunc
-	began  time.Time
+	// ends with the run: connections that broke because the client left would look like links that fail
+	work  context.Context
+	stop  context.CancelFunc
+	began time.Time
 
 	started chan start    // capacity 1: the outcome of the first request
 	events  chan event    // from connection loops and writer
@@ -90,8 +91,8 @@ type start struct {
 	err  error
 }
 
-// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version does no
-// harm: the request can be made again.
+// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version
+// does no harm: the request can be made again.
 const pendingMost = 200 * time.Millisecond
 
 // waitingEvents is how many events may wait for a loop. They take 200 bytes each.
@@ -101,9 +102,11 @@ const waitingEvents = 16
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
-		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1), out: make(chan work, 1),
+		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1),
+		out:  make(chan work, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
-		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
+		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{},
+		lastErrs: map[fault.Outcome]error{}, began: time.Now(),
 		sound: transfer.Unknown, sole: -1,
 	}
 	states := e.fleet.join(r)
@@ -118,9 +121,11 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
-		Hint: known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
-		Goal: answer.Goal, Order: answer.Order,
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm, Ahead: plan.Ahead,
+		AheadEach: plan.AheadEach,
+		Hint:      known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink,
+		Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
+		Goal:    answer.Goal, Order: answer.Order,
 	}
 	cfg.KeepWindow = req.Links.Deadline != nil && req.Links.Deadline.Bitrate > 0
 	if req.Links.Background {
@@ -288,7 +293,8 @@ func (r *run) take(e event) time.Time {
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
-		r.finish(e.err) // do not try another link, which might resolve the name to an address that its DNS did not mean to hide
+		// do not try another link, which might resolve the name to an address that its DNS did not mean to hide
+		r.finish(e.err)
 		return time.Time{}
 	case e.Kind == transfer.Delivered:
 		r.share.Took(e.N)

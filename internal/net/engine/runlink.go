@@ -47,13 +47,15 @@ func (r *run) ask() policy.Answer {
 func (r *run) linkConfig(i int8, l link.Link) transfer.LinkConfig {
 	m := &r.links[i]
 	return transfer.LinkConfig{
-		State: m.state, Metered: l.Terms.Metered, Resort: m.verdict.Use == policy.Resort, Spare: m.verdict.Use == policy.Spare,
-		Optional: m.verdict.Optional, Radio: m.verdict.Radio, LastByte: r.link(i).radio.lastByte(), Learned: r.e.lookUp(l, r.origin),
+		State: m.state, Metered: l.Terms.Metered, Resort: m.verdict.Use == policy.Resort,
+		Spare:    m.verdict.Use == policy.Spare,
+		Optional: m.verdict.Optional, Radio: m.verdict.Radio, LastByte: r.link(i).radio.lastByte(),
+		Learned: r.e.lookUp(l, r.origin),
 	}
 }
 
-// permitted tells the machine which links it may use now. The terms of links change, and so do the consent of the client and the
-// links that serve the object.
+// permitted tells the machine which links it may use now. The terms of links change, and so do the consent of the
+// client and the links that serve the object.
 func (r *run) permitted() time.Time {
 	r.asks = false
 	verdicts := r.ask().Verdicts

@@ -85,7 +85,8 @@ func (f *fleet) leave(r *run) {
 	}
 }
 
-// allow records that a transfer may use links. A link whose ban has expired is probed now that there is an origin to probe.
+// allow records that a transfer may use links. A link whose ban has expired is probed now that there is an origin to
+// probe.
 func (f *fleet) allow(r *run, links ...int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-http/tributary/internal/core/transfer"
 )
 
-// chooseSole chooses the link that serves the transfer alone while memory is scarce, and begins with it if that is so already. It
-// is one of the links that cost nothing, if one of them is up. A transfer with a goal, or in the background, chooses its links
-// itself.
+// chooseSole chooses the link that serves the transfer alone while memory is scarce, and begins with it if that is so
+// already. It is one of the links that cost nothing, if one of them is up. A transfer with a goal, or in the
+// background, chooses its links itself.
 func (r *run) chooseSole(cfg *transfer.Config) {
 	if cfg.Goal != nil || cfg.Background {
 		return
@@ -35,12 +35,13 @@ func (r *run) chooseSole(cfg *transfer.Config) {
 	cfg.Links[sole].Sole = true
 	if r.e.budget.Scarce(r.req.Target.cost()) {
 		cfg.Warm, cfg.Scarce = false, true
-		cfg.Order = append([]int8{sole}, slices.DeleteFunc(slices.Clone(cfg.Order), func(i int8) bool { return i == sole })...)
+		cfg.Order = append([]int8{sole}, slices.DeleteFunc(slices.Clone(cfg.Order),
+			func(i int8) bool { return i == sole })...)
 	}
 }
 
-// share gives a transfer the link that has the most to give to one more: the goodput of the last seconds, or known if that is more,
-// divided by the transfers to which it was given.
+// share gives a transfer the link that has the most to give to one more: the goodput of the last seconds, or known if
+// that is more, divided by the transfers to which it was given.
 func (f *fleet) share(r *run, among []int8, known func(i int8) float64) (best int8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

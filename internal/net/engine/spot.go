@@ -39,7 +39,8 @@ type sample struct {
 	differs bool
 }
 
-// begin starts the check that a request asks for. The machine may have given up earlier checks: the oldest are forgotten.
+// begin starts the check that a request asks for. The machine may have given up earlier checks: the oldest are
+// forgotten.
 func (s *spots) begin(a transfer.Action) {
 	if len(s.open) == mostOpen {
 		s.open = slices.Delete(s.open, 0, 1)
@@ -107,7 +108,8 @@ func (c *sample) takeOwn(p piece) {
 	}
 }
 
-// takeOther adds bytes that another link delivered, each once: those that the prefix has are compared, the rest is kept.
+// takeOther adds bytes that another link delivered, each once: those that the prefix has are compared, the rest is
+// kept.
 func (c *sample) takeOther(p piece, keep segment.Range) {
 	for r := keep.Clip(c.r); !r.Empty(); {
 		gap := c.others.Gap(r)
@@ -133,8 +135,8 @@ func (p piece) part(r segment.Range) []byte {
 	return p.b.data[p.lo+int(r.Start-p.off) : p.lo+int(r.End-p.off)]
 }
 
-// compared reports finished checks to the machine before any byte that depends on them is handed to the writer. Bytes before offset
-// gone were already handed to it.
+// compared reports finished checks to the machine before any byte that depends on them is handed to the writer. Bytes
+// before offset gone were already handed to it.
 func (r *run) compared(now time.Time, res transfer.Result, done []*sample, gone int64) transfer.Result {
 	for _, c := range done {
 		r.carryOutAll(now, res)

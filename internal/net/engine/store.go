@@ -39,8 +39,8 @@ type slab struct {
 	idle []*block // most recently used last
 }
 
-// blocks lends blocks, those of the oldest slab first. It gives back slabs that are not in use, beyond some spare ones. When no block
-// is lent, it keeps one slab, or nothing once it is closed.
+// blocks lends blocks, those of the oldest slab first. It gives back slabs that are not in use, beyond some spare ones.
+// When no block is lent, it keeps one slab, or nothing once it is closed.
 type blocks struct {
 	mu     sync.Mutex
 	slabs  []*slab
@@ -154,8 +154,8 @@ type store struct {
 	p []piece // ascending, disjoint
 }
 
-// add takes over a piece with the caller's reference to its block; bytes that are already stored, or lie before the next offset,
-// are dropped.
+// add takes over a piece with the caller's reference to its block; bytes that are already stored, or lie before the
+// next offset, are dropped.
 func (s *store) add(n piece, next int64) {
 	if n.off < next {
 		n.lo += int(min(next-n.off, int64(n.hi-n.lo)))
@@ -192,8 +192,8 @@ func (s *store) add(n piece, next int64) {
 	n.b.free()
 }
 
-// take removes at most most bytes from the next offset on, up to the first gap, and returns their pieces. The caller frees their
-// blocks.
+// take removes at most most bytes from the next offset on, up to the first gap, and returns their pieces. The caller
+// frees their blocks.
 func (s *store) take(next, most int64) (out []piece) {
 	n, end := 0, next+most
 	for n < len(s.p) && s.p[n].off == next && next < end {

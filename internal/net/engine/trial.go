@@ -12,10 +12,10 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin can do
-// that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and transfers from other
-// origins, if a trial confirms it: nothing has arrived over the link recently, its DNS servers do not answer, and other origins
-// that were reached over it before are no longer reached.
+// An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin
+// can do that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and
+// transfers from other origins, if a trial confirms it: nothing has arrived over the link recently, its DNS servers do
+// not answer, and other origins that were reached over it before are no longer reached.
 
 const (
 	testimonyTimeout = 2 * time.Second
@@ -24,8 +24,8 @@ const (
 	// origins that have nothing to do with that.
 	trialEvery = 5 * time.Second
 
-	// meteredEvery replaces trialEvery after a trial that connected to other hosts over a metered link, since no DNS server
-	// answered.
+	// meteredEvery replaces trialEvery after a trial that connected to other hosts over a metered link, since no DNS
+	// server answered.
 	meteredEvery = time.Minute
 
 	maxReached   = 8                // of each link
@@ -42,9 +42,9 @@ type reached struct {
 	at   time.Time
 }
 
-// reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections without
-// a word against the user. Routers and other neighbors are not asked either: they answer even while the uplink is dead. Each host
-// and each network is listed once, so that no origin fills the list.
+// reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count
+// connections without a word against the user. Routers and other neighbors are not asked either: they answer even while
+// the uplink is dead. Each host and each network is listed once, so that no origin fills the list.
 func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port != "80" && port != "443" || l.Near(to) {
@@ -57,15 +57,18 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 		return
 	}
 	s, w := f.all[n], reached{addr, host, f.network(l, to), time.Now()}
-	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || w.net.IsValid() && o.net == w.net })
+	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool {
+		return o.host == w.host || w.net.IsValid() &&
+			o.net == w.net
+	})
 	if len(s.reached) == maxReached {
 		s.reached = slices.Delete(s.reached, 0, 1)
 	}
 	s.reached = append(s.reached, w)
 }
 
-// network returns the network of an address: whoever has one address in it may easily have others. Behind a NAT64, it is the
-// network of the IPv4 address: the NAT64 prefix contains the whole IPv4 internet.
+// network returns the network of an address: whoever has one address in it may easily have others. Behind a NAT64, it
+// is the network of the IPv4 address: the NAT64 prefix contains the whole IPv4 internet.
 func (f *fleet) network(l link.Link, a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	if f.behind != nil {
@@ -88,7 +91,8 @@ type accuser struct {
 	nets []netip.Prefix // of its addresses
 }
 
-// accusers returns the origins whose running transfers, or other connections, find a link dead, and why. The lock is held.
+// accusers returns the origins whose running transfers, or other connections, find a link dead, and why. The lock is
+// held.
 func (f *fleet) accusers(i int8) (all []accuser, cause health.Cause) {
 	for _, s := range f.sites {
 		state, c := s.board.State(i)
@@ -103,7 +107,8 @@ func (f *fleet) accusers(i int8) (all []accuser, cause health.Cause) {
 	return all, cause
 }
 
-// witnesses returns the hosts that were recently reached over a link and do not accuse it, the latest first. The lock is held.
+// witnesses returns the hosts that were recently reached over a link and do not accuse it, the latest first. The lock
+// is held.
 func (f *fleet) witnesses(i int8, accusers []accuser, most int) (addrs []string) {
 	for _, w := range slices.Backward(f.all[i].reached) {
 		accuses := func(a accuser) bool { return a.host == w.host || w.net.IsValid() && slices.Contains(a.nets, w.net) }
@@ -174,10 +179,10 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.linkAt(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// fails reports whether a link is dead: none of the hosts that it asks is reached over the link. It asks the link's DNS servers and
-// the witnesses; an origin may have planted the last few of these. If there is nobody to ask, the link does not count as dead.
-// Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server answers. dialed reports
-// whether any were.
+// fails reports whether a link is dead: none of the hosts that it asks is reached over the link. It asks the link's DNS
+// servers and the witnesses; an origin may have planted the last few of these. If there is nobody to ask, the link does
+// not count as dead. Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS
+// server answers. dialed reports whether any were.
 func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
 	rounds, size := [][]asking{{probe}}, maxWitnesses
 	if l.Terms.Last() {
@@ -253,7 +258,8 @@ func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
 	return said
 }
 
-// connect connects to an origin and sends nothing. It returns a connection only if the origin is reachable, and not always then.
+// connect connects to an origin and sends nothing. It returns a connection only if the origin is reachable, and not
+// always then.
 func connect(ctx context.Context, l link.Link, addr string) (net.Conn, link.Info, testimony) {
 	c, info, err := l.Dial(ctx, "tcp", addr)
 	switch {
@@ -269,14 +275,15 @@ func connect(ctx context.Context, l link.Link, addr string) (net.Conn, link.Info
 	return nil, info, unreachable
 }
 
-// probe connects to an origin whose transfers find a link silent or have banned it. A transfer that continues over the link uses
-// this connection first.
+// probe connects to an origin whose transfers find a link silent or have banned it. A transfer that continues over the
+// link uses this connection first.
 func (f *fleet) probe(ctx context.Context, s *site, p health.Probe) {
 	ctx, cancel := context.WithTimeout(ctx, p.For)
 	defer cancel()
 	f.mu.Lock()
 	l, to := f.all[p.Link].link, netip.Addr{}
-	if last := s.last[p.Link]; p.Quick() && p.At.Sub(last.at) < addressLife { // needs one packet and no DNS server; others have their turn later
+	// needs one packet and no DNS server; others have their turn later
+	if last := s.last[p.Link]; p.Quick() && p.At.Sub(last.at) < addressLife {
 		to = last.addr
 	}
 	f.mu.Unlock()
@@ -293,7 +300,8 @@ func (f *fleet) probe(ctx context.Context, s *site, p health.Probe) {
 	}
 	f.change(func(now time.Time) {
 		f.boards.Probed(now, s.board, p, a)
-		if a == health.NoAnswer && s.board.Lasting(now, p.Link) { // an origin's last link is never banned, but may be dead, too
+		// an origin's last link is never banned, but may be dead, too
+		if a == health.NoAnswer && s.board.Lasting(now, p.Link) {
 			f.all[p.Link].accused = true
 		}
 	})

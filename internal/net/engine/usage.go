@@ -10,15 +10,16 @@ import (
 
 // LinkUse is the traffic of one link for a request.
 type LinkUse struct {
-	Link   string
-	Bytes  int64   // of content received
-	Waste  int64   // of these, bytes that another link also delivered or that nobody wanted
-	Joules float64 // energy that its radio uses for them by the model, with the tail, as if nothing else used it; 0 = unknown
-	Spared string  // why the policy or the request's goal does without the link, "" if it does not
+	Link  string
+	Bytes int64 // of content received
+	Waste int64 // of these, bytes that another link also delivered or that nobody wanted
+	// energy that its radio uses for them by the model, with the tail, as if nothing else used it; 0 = unknown
+	Joules float64
+	Spared string // why the policy or the request's goal does without the link, "" if it does not
 }
 
-// Usage records the links and bytes that a request used, including its repetitions. The zero value is empty, and a nil Usage
-// records nothing. Safe for concurrent use; it is complete when the Body of the response is closed.
+// Usage records the links and bytes that a request used, including its repetitions. The zero value is empty, and a nil
+// Usage records nothing. Safe for concurrent use; it is complete when the Body of the response is closed.
 type Usage struct {
 	mu     sync.Mutex
 	links  []LinkUse

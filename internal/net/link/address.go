@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// NoDestinations returns the networks that Check denies to everybody, except private ones. Redirect rules leave them alone.
+// NoDestinations returns the networks that Check denies to everybody, except private ones. Redirect rules leave them
+// alone.
 func NoDestinations() []netip.Prefix { return slices.Clone(deniedPrefixes) }
 
 // PrivateNetworks returns the networks that [Destinations] treats as private.
@@ -16,14 +17,14 @@ func PrivateNetworks() []netip.Prefix { return slices.Clone(privatePrefixes) }
 // private reports whether a belongs to a network that is a different one in each place where it is used.
 func private(a netip.Addr) bool { return within(privatePrefixes, a) }
 
-// inward reports whether a does not belong to the internet, but to a private network or to one with a special purpose, which some
-// networks use inside.
+// inward reports whether a does not belong to the internet, but to a private network or to one with a special purpose,
+// which some networks use inside.
 func inward(a netip.Addr) bool {
 	return private(a) || within(specialPrefixes, a) && !within(reachablePrefixes, a)
 }
 
-// denied reports whether requests of others must not go to a: the host itself, neighbours of its links by link-local address,
-// multicast groups, and the addresses at which clouds give their machines credentials.
+// denied reports whether requests of others must not go to a: the host itself, neighbours of its links by link-local
+// address, multicast groups, and the addresses at which clouds give their machines credentials.
 func denied(a netip.Addr) bool { return within(deniedPrefixes, a) }
 
 func within(all []netip.Prefix, a netip.Addr) bool {
@@ -55,8 +56,8 @@ var deniedPrefixes = prefixes(
 	"fd00:42::42/128",        // Scaleway
 )
 
-// specialPrefixes are the rest of IANA's registries of special-purpose addresses (RFC 6890) that is not globally reachable. Networks
-// that carry IPv4 addresses are judged by those, see meanings.
+// specialPrefixes are the rest of IANA's registries of special-purpose addresses (RFC 6890) that is not globally
+// reachable. Networks that carry IPv4 addresses are judged by those, see meanings.
 var specialPrefixes = prefixes(
 	"192.0.0.0/24",   // IETF protocols (RFC 6890)
 	"192.88.99.0/24", // relays of 6to4, until they were deprecated (RFC 7526)
@@ -68,8 +69,9 @@ var specialPrefixes = prefixes(
 	"5f00::/16", // segment routing (RFC 9602)
 )
 
-// documentationPrefixes are not part of the internet, but nobody's network inside either: operators filter them (RFC 5737 section 4).
-// A public name that leads there reaches nothing of the user's. Networks of tests have their internet there.
+// documentationPrefixes are not part of the internet, but nobody's network inside either: operators filter them (RFC
+// 5737 section 4). A public name that leads there reaches nothing of the user's. Networks of tests have their internet
+// there.
 var documentationPrefixes = prefixes(
 	"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", // RFC 5737
 	"2001:db8::/32", "3fff::/20", // RFC 3849, RFC 9637
@@ -93,15 +95,15 @@ func prefixes(all ...string) []netip.Prefix {
 	return ps
 }
 
-// localDomains are not delegated in the public DNS, so no stranger can own a name in them: special-use names (RFC 6761, 6762,
-// 8375), the name that ICANN keeps for private use, and names that networks without a domain of their own use (RFC 6762 appendix
-// G).
+// localDomains are not delegated in the public DNS, so no stranger can own a name in them: special-use names (RFC 6761,
+// 6762, 8375), the name that ICANN keeps for private use, and names that networks without a domain of their own use
+// (RFC 6762 appendix G).
 var localDomains = []string{
 	"localhost", "local", "test", "home.arpa", "internal", "intranet", "private", "corp", "home", "lan",
 }
 
-// publicName reports whether anybody may own a host name. The owner of a public name can point it to an address in a network that
-// only the user reaches (DNS rebinding).
+// publicName reports whether anybody may own a host name. The owner of a public name can point it to an address in a
+// network that only the user reaches (DNS rebinding).
 func publicName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if !strings.Contains(host, ".") {
@@ -110,14 +112,15 @@ func publicName(host string) bool {
 	return !slices.ContainsFunc(localDomains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
 }
 
-// Public reports whether a host, a name or an address, is on the public internet: a name that anybody may own, or an address that
-// means the same everywhere.
+// Public reports whether a host, a name or an address, is on the public internet: a name that anybody may own, or an
+// address that means the same everywhere.
 func Public(host string) bool {
 	a, err := netip.ParseAddr(host)
 	if err != nil {
 		return publicName(host)
 	}
-	return !slices.ContainsFunc(meanings(a.Unmap(), netip.Prefix{}), func(a netip.Addr) bool { return denied(a) || inward(a) })
+	return !slices.ContainsFunc(meanings(a.Unmap(), netip.Prefix{}),
+		func(a netip.Addr) bool { return denied(a) || inward(a) })
 }
 
 // Networks whose addresses carry an IPv4 address that a router unwraps.

@@ -52,8 +52,8 @@ type answers struct {
 	expiry [2]time.Time // zero: not asked
 }
 
-// get returns the addresses of a family. An empty answer counts only if the other family has addresses: a negative answer about the
-// whole name is not kept.
+// get returns the addresses of a family. An empty answer counts only if the other family has addresses: a negative
+// answer about the whole name is not kept.
 func (a *answers) get(f family, now time.Time) ([]netip.Addr, bool) {
 	if f == both {
 		four, known4 := a.get(v4, now)
@@ -104,9 +104,11 @@ type flight struct {
 	err     error
 }
 
-// lookup returns a remembered answer or the outcome of ask, which runs once for all callers with the same question and ends when
-// the last of them leaves.
-func (m *memory) lookup(ctx context.Context, q question, ask func(context.Context) ([]netip.Addr, error)) ([]netip.Addr, error) {
+// lookup returns a remembered answer or the outcome of ask, which runs once for all callers with the same question and
+// ends when the last of them leaves.
+func (m *memory) lookup(ctx context.Context, q question,
+	ask func(context.Context) ([]netip.Addr, error),
+) ([]netip.Addr, error) {
 	m.mu.Lock()
 	if a := m.names[q.host]; a != nil {
 		if addrs, ok := a.get(q.family, time.Now()); ok {

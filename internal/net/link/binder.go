@@ -8,8 +8,8 @@ import (
 
 // Binder binds sockets to links.
 type Binder interface {
-	// Control returns the function that [net.Dialer.Control] calls on a new socket to make it use only link l; the zero Link
-	// leaves the route to the system. Its failure is a *BindError.
+	// Control returns the function that [net.Dialer.Control] calls on a new socket to make it use only link l; the zero
+	// Link leaves the route to the system. Its failure is a *BindError.
 	Control(l Link) func(network, address string, c syscall.RawConn) error
 }
 

@@ -70,8 +70,8 @@ func withOption(do control, level, option, value int) control {
 // apartBuffer is the SO_RCVBUF of a socket whose first bytes nobody reads, in bytes: a few packets.
 const apartBuffer = 8 << 10
 
-// withApartBuffer makes the first window small, as for a context of [Apart]. The kernel may still widen the buffer when somebody
-// reads. It does nothing before Linux 5.14, where a small buffer would stay small.
+// withApartBuffer makes the first window small, as for a context of [Apart]. The kernel may still widen the buffer when
+// somebody reads. It does nothing before Linux 5.14, where a small buffer would stay small.
 func withApartBuffer(do control) control {
 	return func(network, address string, c syscall.RawConn) error {
 		if err := do(network, address, c); err != nil {

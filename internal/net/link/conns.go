@@ -7,9 +7,9 @@ import (
 	"weak"
 )
 
-// Conns tracks the open connections over each link, whatever they are used for, and asks the kernel when something last arrived
-// over the link. This costs the connections nothing: they are referenced weakly, need not be wrapped, and can be spliced. The
-// zero value is empty. Safe for concurrent use.
+// Conns tracks the open connections over each link, whatever they are used for, and asks the kernel when something last
+// arrived over the link. This costs the connections nothing: they are referenced weakly, need not be wrapped, and can
+// be spliced. The zero value is empty. Safe for concurrent use.
 type Conns struct {
 	mu   sync.Mutex
 	over map[string]*open // by name of the link
@@ -24,8 +24,8 @@ type open struct {
 // fewConns is how many connections of a link are kept before closed ones are looked for.
 const fewConns = 64
 
-// Add adds a connection over a link. It ignores connections other than *net.TCPConn, and those to a host near the link, whose
-// data says nothing about the path to the internet.
+// Add adds a connection over a link. It ignores connections other than *net.TCPConn, and those to a host near the link,
+// whose data says nothing about the path to the internet.
 func (c *Conns) Add(l Link, nc net.Conn) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {

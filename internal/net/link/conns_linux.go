@@ -21,10 +21,11 @@ func lastReceived(tcp *net.TCPConn) (time.Duration, bool) {
 
 // Vitals describes a TCP connection as the kernel knows it.
 type Vitals struct {
-	// Carried is the number of bytes carried in both directions: those that the other end acknowledged, and those that arrived in
-	// order (tcpi_bytes_acked, tcpi_bytes_received).
+	// Carried is the number of bytes carried in both directions: those that the other end acknowledged, and those that
+	// arrived in order (tcpi_bytes_acked, tcpi_bytes_received).
 	Carried int64
-	// Heard is the time since data or an acknowledgment last arrived from the other end, or since the connection was established.
+	// Heard is the time since data or an acknowledgment last arrived from the other end, or since the connection was
+	// established.
 	Heard time.Duration
 	// Owed means that the other end has not acknowledged sent data, or has not answered a keep-alive.
 	Owed bool
@@ -46,8 +47,9 @@ func VitalsOf(c syscall.Conn) Vitals {
 // pressing is the time between two keep-alives on a connection that Press was called for.
 const pressing = time.Second
 
-// Press makes the kernel send a keep-alive over a connection after a second of silence, then every second, so that the other end
-// answers even if it has nothing to say. relax restores the earlier settings; it is nil if the kernel refuses.
+// Press makes the kernel send a keep-alive over a connection after a second of silence, then every second, so that the
+// other end answers even if it has nothing to say. relax restores the earlier settings; it is nil if the kernel
+// refuses.
 func Press(c syscall.Conn) (relax func()) {
 	rc, err := c.SyscallConn()
 	if err != nil {
@@ -78,8 +80,8 @@ func Press(c syscall.Conn) (relax func()) {
 	return func() { _ = set(idle, interval) } // fails only if the connection is closed
 }
 
-// handshakeRTT returns the kernel's round-trip time of a connection that has carried no data, which is the time from SYN to
-// SYN-ACK (tcpi_rtt); 0 if it is unknown.
+// handshakeRTT returns the kernel's round-trip time of a connection that has carried no data, which is the time from
+// SYN to SYN-ACK (tcpi_rtt); 0 if it is unknown.
 func handshakeRTT(c net.Conn) time.Duration {
 	sc, ok := c.(syscall.Conn)
 	if !ok {

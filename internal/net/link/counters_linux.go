@@ -30,8 +30,8 @@ func (s statsRequest) Serialize() []byte {
 	return b
 }
 
-// Received returns what the link's interface received since it was created; false if the kernel does not report it. The interface
-// is looked up in the calling thread's network namespace.
+// Received returns what the link's interface received since it was created; false if the kernel does not report it. The
+// interface is looked up in the calling thread's network namespace.
 func (l Link) Received() (Counters, bool) {
 	if l.Index == 0 {
 		return Counters{}, false
@@ -47,7 +47,8 @@ func (l Link) Received() (Counters, bool) {
 		return Counters{}, false
 	}
 	for _, f := range fields {
-		if f.Attr.Type == statsLink64 && len(f.Value) >= 24 { // struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, ...
+		// struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, ...
+		if f.Attr.Type == statsLink64 && len(f.Value) >= 24 {
 			return Counters{
 				Packets: int64(binary.NativeEndian.Uint64(f.Value)), Bytes: int64(binary.NativeEndian.Uint64(f.Value[16:])),
 			}, true
@@ -56,7 +57,8 @@ func (l Link) Received() (Counters, bool) {
 	return Counters{}, false
 }
 
-// Received returns what a connection received: packets, and the bytes of its data; false if the kernel does not report it.
+// Received returns what a connection received: packets, and the bytes of its data; false if the kernel does not report
+// it.
 func Received(c net.Conn) (Counters, bool) {
 	sc, ok := c.(syscall.Conn)
 	if !ok {

@@ -20,21 +20,23 @@ var (
 // loopback is the name of the kernel's loopback device.
 const loopback = "lo"
 
-// Destinations decides which addresses may be dialed, and over which link. A proxy can reach addresses that its clients must
-// not reach, and a web page can make a browser send requests to it. So the resolved address is checked every time before it is
-// dialed (R183). Traffic that the system itself would send over an interface that is not a link, such as a VPN or a container
-// bridge, never leaves over a link. The zero value has no interfaces, denies destinations that are not meant to be reached
-// through a proxy, and allows all others.
+// Destinations decides which addresses may be dialed, and over which link. A proxy can reach addresses that its clients
+// must not reach, and a web page can make a browser send requests to it. So the resolved address is checked every time
+// before it is dialed (R183). Traffic that the system itself would send over an interface that is not a link, such as a
+// VPN or a container bridge, never leaves over a link. The zero value has no interfaces, denies destinations that are
+// not meant to be reached through a proxy, and allows all others.
 type Destinations struct {
 	Allow       []netip.Prefix            // exceptions to the denied networks; own listeners stay denied
 	DenyPrivate bool                      // also deny networks that are private or have a special purpose
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
-	Router Router                 // the system's own routes; nil = unknown
-	Local  func(netip.Addr) bool  // without a Router, reports this machine's addresses besides loopback and links'; nil = none
+	Router Router // the system's own routes; nil = unknown
+	// without a Router, reports this machine's addresses besides loopback and links'; nil = none
+	Local  func(netip.Addr) bool
 	Around bool                   // links go around a VPN that carries the system's own traffic
 	Names  func(name string) bool // reports interfaces other than links over which names may be looked up; nil = none
-	Named  func(name string) bool // reports links that the user chose by name, never VPNs under which others rest; nil = none
+	// reports links that the user chose by name, never VPNs under which others rest; nil = none
+	Named func(name string) bool
 
 	links atomic.Pointer[[]Link]
 }
@@ -45,16 +47,17 @@ func (d *Destinations) SetLinks(links []Link) {
 	d.links.Store(&links)
 }
 
-// Check returns the interface to which a socket to an address must be bound so that it uses l: l, or for an address of this machine
-// the interface that has the address. name is the name that the address was looked up for, "" if there was no lookup. The error is
-// [ErrDenied], [ErrRebound] or [ErrOffLink], or an error of the Router. Check serves as a [Dialer]'s Allow.
+// Check returns the interface to which a socket to an address must be bound so that it uses l: l, or for an address of
+// this machine the interface that has the address. name is the name that the address was looked up for, "" if there was
+// no lookup. The error is [ErrDenied], [ErrRebound] or [ErrOffLink], or an error of the Router. Check serves as a
+// [Dialer]'s Allow.
 func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, error) {
 	over, _, err := d.Look(l, name, to)
 	return over, err
 }
 
-// Look decides as Check does. It also reports whether the address, as l reaches it, is one of this machine, or of a network that
-// only some machines reach.
+// Look decides as Check does. It also reports whether the address, as l reaches it, is one of this machine, or of a
+// network that only some machines reach.
 func (d *Destinations) Look(l Link, name string, to netip.AddrPort) (over Link, inward bool, err error) {
 	addr := to.Addr().Unmap().WithZone("")
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
@@ -64,7 +67,8 @@ func (d *Destinations) Look(l Link, name string, to netip.AddrPort) (over Link, 
 	if err != nil {
 		return l, true, err
 	}
-	inward = hop.Local || slices.ContainsFunc(meanings(addr, l.NAT64), func(a netip.Addr) bool { return denied(a) || private(a) })
+	inward = hop.Local || slices.ContainsFunc(meanings(addr, l.NAT64),
+		func(a netip.Addr) bool { return denied(a) || private(a) })
 	over, err = d.judge(l, name, addr, hop)
 	return over, inward, err
 }
@@ -95,7 +99,8 @@ func (d *Destinations) judge(l Link, name string, addr netip.Addr, hop NextHop) 
 	return l, err
 }
 
-// permit returns an error if a request may not go to a, one of the addresses that to stands for. hop is the next hop of to.
+// permit returns an error if a request may not go to a, one of the addresses that to stands for. hop is the next hop of
+// to.
 func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error {
 	if d.excepted(a) {
 		return nil
@@ -115,9 +120,9 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 	return nil
 }
 
-// Over returns the interface over which to ask a server on l's behalf, such as a DNS server: l, or another link or interface that
-// the server's address belongs to, if that may be used. A local server runs on this machine and chooses its route itself. The error
-// is [ErrOffLink] or an error of the Router. Over serves as a [Resolver]'s Over.
+// Over returns the interface over which to ask a server on l's behalf, such as a DNS server: l, or another link or
+// interface that the server's address belongs to, if that may be used. A local server runs on this machine and chooses
+// its route itself. The error is [ErrOffLink] or an error of the Router. Over serves as a [Resolver]'s Over.
 func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
 	hop, err := d.nextHop(server)
@@ -145,13 +150,15 @@ func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 		return l, ErrOffLink
 	case hop.Index == 0:
 		return d.neighbour(l, a), nil
-	case hop.Index == l.Index, hop.Default && l.Via != "": // the system chooses the route to an upstream, which chooses the rest
+	// the system chooses the route to an upstream, which chooses the rest
+	case hop.Index == l.Index, hop.Default && l.Via != "":
 		return l, nil
 	}
 	if out, used := d.link(func(o Link) bool { return o.Index == hop.Index }); used {
 		// Home networks look alike: if two links have the same network, the better one leads there, as in the system's routes
-		// (R184). A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel that
-		// was a link like others may have become a VPN that carries everything: the route shows that before SetLinks does.
+		// (R184). A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel
+		// that was a link like others may have become a VPN that carries everything: the route shows that before SetLinks
+		// does.
 		own := !hop.Default && (private(a) || CarriesVPN(out.Kind))
 		vpn := hop.Default && CarriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {

@@ -38,20 +38,20 @@ func (e *DialError) Unwrap() error { return e.Err }
 // DefaultTimeout is the time limit of a dial, name lookups included.
 const DefaultTimeout = 5 * time.Second
 
-// Dialer opens TCP connections over one link, DNS included. It tries addresses as RFC 8305 describes: it looks up both families at
-// once, alternates between IPv6 and IPv4, starts the next attempt 250 ms after the last or as soon as that fails, and takes the
-// first handshake that succeeds. A link that has only IPv6 addresses reaches IPv4 addresses by NAT64, if its network has one. A
-// handshake with the only address is started a second time when it is late by 250 ms.
+// Dialer opens TCP connections over one link, DNS included. It tries addresses as RFC 8305 describes: it looks up both
+// families at once, alternates between IPv6 and IPv4, starts the next attempt 250 ms after the last or as soon as that
+// fails, and takes the first handshake that succeeds. A link that has only IPv6 addresses reaches IPv4 addresses by
+// NAT64, if its network has one. A handshake with the only address is started a second time when it is late by 250 ms.
 type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
-	// Allow, if not nil, is called before an address is dialed over a link. It returns the interface that the socket is bound to.
-	// Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works. name is the host
-	// that the address was looked up for, "" if the host is an address. See [Destinations].
+	// Allow, if not nil, is called before an address is dialed over a link. It returns the interface that the socket is
+	// bound to. Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works.
+	// name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
-	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer may
-	// send before anything is read.
+	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer
+	// may send before anything is read.
 	Buffer func(Link) int
 	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
 	RTT func(Link) time.Duration
@@ -110,8 +110,8 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 // onceKey marks the context of a dial by Once; its value is the address.
 type onceKey struct{}
 
-// Once returns a context for a dial that is one of several: it starts only one handshake with each address of the host. If to is
-// valid, the name is not looked up, and to is the only address.
+// Once returns a context for a dial that is one of several: it starts only one handshake with each address of the host.
+// If to is valid, the name is not looked up, and to is the only address.
 func Once(ctx context.Context, to netip.Addr) context.Context {
 	return context.WithValue(ctx, onceKey{}, to)
 }
@@ -141,8 +141,8 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit, context.DeadlineExceeded))
 }
 
-// families returns the address families that network allows, in which l has an address, and to which host belongs if it is a
-// literal; IPv6 first.
+// families returns the address families that network allows, in which l has an address, and to which host belongs if it
+// is a literal; IPv6 first.
 func (d *Dialer) families(l Link, network, host string) ([]family, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, net.UnknownNetworkError(network)

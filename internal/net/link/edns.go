@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// plainFor is how long a server that did not understand EDNS is asked without it. Then it may be another one at the same address.
+	// plainFor is how long a server that did not understand EDNS is asked without it. Then it may be another one at the
+	// same address.
 	plainFor = 10 * time.Minute
 	maxPlain = 64 // servers
 
@@ -32,18 +33,19 @@ func withoutEDNS(q []byte) []byte {
 	return q
 }
 
-// refusesEDNS reports whether answer says that the server did not understand question, as servers do that do not know EDNS: the
-// question may be asked again without it (RFC 6891 section 7).
+// refusesEDNS reports whether answer says that the server did not understand question, as servers do that do not know
+// EDNS: the question may be asked again without it (RFC 6891 section 7).
 func refusesEDNS(question, answer []byte) bool {
-	if len(question) < dnsHeader || len(answer) < dnsHeader || !bytes.Equal(question[:2], answer[:2]) || answer[2]&0x80 == 0 {
+	if len(question) < dnsHeader || len(answer) < dnsHeader || !bytes.Equal(question[:2], answer[:2]) ||
+		answer[2]&0x80 == 0 {
 		return false
 	}
 	rcode := answer[3] & 0xf
 	return rcode == rcodeFormat || rcode == rcodeNotImplemented
 }
 
-// plainStream is a TCP connection to a DNS server that does not understand EDNS. net.Resolver writes a question with its length at
-// once.
+// plainStream is a TCP connection to a DNS server that does not understand EDNS. net.Resolver writes a question with
+// its length at once.
 type plainStream struct{ net.Conn }
 
 func (s plainStream) Write(b []byte) (int, error) {

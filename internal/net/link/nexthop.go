@@ -18,8 +18,8 @@ type Router interface {
 	Device(index int) (Link, error)
 }
 
-// Worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace a
-// default route with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
+// Worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs
+// replace a default route with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
 func Worldwide(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() <= 1

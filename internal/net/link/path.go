@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Path dials over exactly one link. It is the interface between the kinds of links and everything that uses them: a [Source]
-// gives each link its Path. Implementations are pointers, so that they can be compared, and safe for concurrent use.
+// Path dials over exactly one link. It is the interface between the kinds of links and everything that uses them: a
+// [Source] gives each link its Path. Implementations are pointers, so that they can be compared, and safe for
+// concurrent use.
 type Path interface {
 	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
 	// *DialError.
 	Dial(ctx context.Context, network, addr string) (net.Conn, Info, error)
-	// Probe asks a host on the link other than an origin, such as its DNS servers, and returns nil if it answers. The error is
-	// ErrNothingToProbe if there is nothing to ask.
+	// Probe asks a host on the link other than an origin, such as its DNS servers, and returns nil if it answers. The
+	// error is ErrNothingToProbe if there is nothing to ask.
 	Probe(ctx context.Context) error
 }
 
@@ -23,7 +24,8 @@ type Path interface {
 type Info struct {
 	// Origin is the address at the other end. It is invalid if an upstream resolved the name.
 	Origin netip.AddrPort
-	// RTT is the round-trip time to the origin, 0 if it is unknown. The round-trip time to an upstream says nothing about it.
+	// RTT is the round-trip time to the origin, 0 if it is unknown. The round-trip time to an upstream says nothing about
+	// it.
 	RTT time.Duration
 	// Local means that the other end is on this machine, so that nothing goes over the link.
 	Local bool
@@ -52,8 +54,8 @@ func (l Link) Probe(ctx context.Context) error {
 
 // Revalidator is implemented by Paths on which an address may stop being allowed after a connection to it was dialed.
 type Revalidator interface {
-	// Revalidate returns an error if a connection to addr ("host:port") that was dialed earlier must not carry another request. A
-	// VPN may have come up since.
+	// Revalidate returns an error if a connection to addr ("host:port") that was dialed earlier must not carry another
+	// request. A VPN may have come up since.
 	Revalidate(addr string, c net.Conn) error
 }
 

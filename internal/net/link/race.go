@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Times of RFC 8305: section 5 (next attempt) and section 3 (how long to wait for the IPv6 answer once the IPv4 answer is there).
+// Times of RFC 8305: section 5 (next attempt) and section 3 (how long to wait for the IPv6 answer once the IPv4 answer
+// is there).
 const (
 	attemptDelay    = 250 * time.Millisecond
 	resolutionDelay = 50 * time.Millisecond
@@ -191,8 +192,8 @@ func (r *race) next(ctx context.Context) {
 	}
 }
 
-// again starts a second handshake with the only address if the first one is late: the kernel resends a lost packet only after a
-// second. It does not on a metered link, where that is not worth its price, nor if the host has no free slot.
+// again starts a second handshake with the only address if the first one is late: the kernel resends a lost packet only
+// after a second. It does not on a metered link, where that is not worth its price, nor if the host has no free slot.
 func (r *race) again(ctx context.Context) {
 	_, once := IsOnce(ctx)
 	if r.tried != 1 || r.running == 0 || r.repeat == repeated || r.link.Terms.Metered || once {

@@ -10,15 +10,15 @@ import (
 	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
-// Rates limits the receive rate of links, all connections of a link together, so that a download leaves room for a call. TCP's
-// window slows the sender down, as with any slow reader. Safe for concurrent use.
+// Rates limits the receive rate of links, all connections of a link together, so that a download leaves room for a
+// call. TCP's window slows the sender down, as with any slow reader. Safe for concurrent use.
 type Rates struct {
 	mu       sync.Mutex
 	limiters map[string]*rate.Limiter
 }
 
-// Set replaces the limits, in bytes per second by name of the link; a link without an entry has none. Connections that are limited
-// follow the new limit at once; others stay as they are.
+// Set replaces the limits, in bytes per second by name of the link; a link without an entry has none. Connections that
+// are limited follow the new limit at once; others stay as they are.
 func (r *Rates) Set(limits map[string]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,8 @@ func (r *Rates) Set(limits map[string]int64) {
 	}
 }
 
-// limitedRead returns the size of the largest read at n bytes per second: bytes must arrive often, or the link seems silent.
+// limitedRead returns the size of the largest read at n bytes per second: bytes must arrive often, or the link seems
+// silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
 // Limit applies the named link's limit to a connection, if it has one.

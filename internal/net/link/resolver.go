@@ -19,20 +19,21 @@ const (
 	headStart = 250 * time.Millisecond
 )
 
-// Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is too long,
-// TCP. Servers are those of [Link.DNS], or else those in the first resolv.conf that lists any other than loopback. All are asked at
-// once, the first answer wins and its server is asked first from then on; NXDOMAIN is an answer, SERVFAIL is not. Answers are kept
-// for 30 s, negative ones are not. /etc/hosts and the search domains of resolv.conf apply as for any program.
+// Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is
+// too long, TCP. Servers are those of [Link.DNS], or else those in the first resolv.conf that lists any other than
+// loopback. All are asked at once, the first answer wins and its server is asked first from then on; NXDOMAIN is an
+// answer, SERVFAIL is not. Answers are kept for 30 s, negative ones are not. /etc/hosts and the search domains of
+// resolv.conf apply as for any program.
 type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
 	AllLinksAllowed bool
-	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether the server is a stub on
-	// this machine; an error keeps the server from being asked. If Over is nil, servers are asked over the link itself. See
-	// [Destinations.Over].
+	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether the server is a
+	// stub on this machine; an error keeps the server from being asked. If Over is nil, servers are asked over the link
+	// itself. See [Destinations.Over].
 	Over func(l Link, server netip.Addr) (over Link, local bool, err error)
-	// Names, if not nil, is called instead of asking DNS servers: it returns the addresses of a name over a link, both families,
-	// none if the name does not exist.
+	// Names, if not nil, is called instead of asking DNS servers: it returns the addresses of a name over a link, both
+	// families, none if the name does not exist.
 	Names func(ctx context.Context, l Link, name string) ([]netip.Addr, error)
 
 	files []string // instead of systemFiles, for tests
@@ -42,9 +43,9 @@ type Resolver struct {
 	plain map[netip.AddrPort]time.Time // servers that do not understand EDNS: until when they are asked without it
 }
 
-// Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. It answers IP literals and
-// localhost names (RFC 6761 section 6.3) without asking a server. The error for a name without addresses is a *net.DNSError with
-// IsNotFound, and for a socket that could not be bound to l a *BindError.
+// Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. It answers IP
+// literals and localhost names (RFC 6761 section 6.3) without asking a server. The error for a name without addresses
+// is a *net.DNSError with IsNotFound, and for a socket that could not be bound to l a *BindError.
 func (r *Resolver) Lookup(ctx context.Context, l Link, network, host string) ([]netip.Addr, error) {
 	var families []family
 	switch network {
@@ -88,7 +89,11 @@ func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([
 	}
 	m := r.memory(l)
 	if r.Names != nil { // one question for both families
-		addrs, err := m.lookup(ctx, question{name, both}, func(ctx context.Context) ([]netip.Addr, error) { return r.Names(ctx, l, name) })
+		addrs, err := m.lookup(ctx, question{name, both}, func(ctx context.Context) ([]netip.Addr,
+			error,
+		) {
+			return r.Names(ctx, l, name)
+		})
 		return only(f, addrs...), err
 	}
 	return m.lookup(ctx, question{strings.ToLower(host), f}, func(ctx context.Context) ([]netip.Addr, error) {
@@ -108,7 +113,8 @@ func (r *Resolver) memory(l Link) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.links[l.Name]
-	if m == nil || !m.link.Same(l) || m.link.Network != l.Network || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
+	if m == nil || !m.link.Same(l) || m.link.Network != l.Network || !slices.Equal(m.link.Addrs, l.Addrs) ||
+		!slices.Equal(m.link.DNS, l.DNS) {
 		if r.links == nil || m == nil && len(r.links) >= maxLinks {
 			r.links = map[string]*memory{}
 		}
@@ -125,9 +131,9 @@ type reply struct {
 	err    error
 }
 
-// Probe asks the DNS servers of l for a name that they cannot have cached, and returns nil if one of them answers, even if only
-// that the name does not exist. The error is ErrNothingToProbe if none of them is asked over l itself, since an answer would then
-// say nothing about the link.
+// Probe asks the DNS servers of l for a name that they cannot have cached, and returns nil if one of them answers, even
+// if only that the name does not exist. The error is ErrNothingToProbe if none of them is asked over l itself, since an
+// answer would then say nothing about the link.
 func (r *Resolver) Probe(ctx context.Context, l Link) error {
 	name := strings.ToLower(rand.Text()) + ".example.com"
 	if r.Names != nil {
@@ -152,8 +158,8 @@ func (r *Resolver) ownServers(l Link) (Servers, error) {
 	return from, err
 }
 
-// ask asks the servers of l for the first of the names that exists. A name without addresses of the family counts as existing if it
-// has some of the other family: both families must belong to the same host.
+// ask asks the servers of l for the first of the names that exists. A name without addresses of the family counts as
+// existing if it has some of the other family: both families must belong to the same host.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, names []string) ([]netip.Addr, error) {
 	from, err := r.Servers(l)
 	if err != nil {
@@ -169,9 +175,11 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, names [
 	return r.askServers(ctx, l, from, m, f, names[last])
 }
 
-// askFor is askServers, and reports whether the name has addresses of any family. Most names have IPv4 addresses, and a connection may
-// wait for the answer about IPv6, so it asks for them at once.
-func (r *Resolver) askFor(ctx context.Context, l Link, from Servers, m *memory, f family, name string) (addrs []netip.Addr, exists bool, err error) {
+// askFor is askServers, and reports whether the name has addresses of any family. Most names have IPv4 addresses, and a
+// connection may wait for the answer about IPv6, so it asks for them at once.
+func (r *Resolver) askFor(ctx context.Context, l Link, from Servers, m *memory, f family,
+	name string,
+) (addrs []netip.Addr, exists bool, err error) {
 	within, cancel := context.WithCancel(ctx)
 	var others []netip.Addr
 	var failed error
@@ -193,7 +201,9 @@ func (r *Resolver) askFor(ctx context.Context, l Link, from Servers, m *memory, 
 }
 
 // askServers asks servers until one answers; everything that it started has ended when it returns.
-func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
+func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family,
+	name string,
+) ([]netip.Addr, error) {
 	servers := slices.Clone(from.Addrs) // its order changes
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {
@@ -241,9 +251,11 @@ func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memo
 	return nil, fmt.Errorf("look up %s over %s: %w", name, l.Name, firstError(errs...))
 }
 
-// exchange asks one server over l, or over the route that the system chooses if l is nil. An error means that the server gave no
-// answer.
-func (r *Resolver) exchange(ctx context.Context, l *Link, server netip.AddrPort, f family, name string) ([]netip.Addr, error) {
+// exchange asks one server over l, or over the route that the system chooses if l is nil. An error means that the
+// server gave no answer.
+func (r *Resolver) exchange(ctx context.Context, l *Link, server netip.AddrPort, f family,
+	name string,
+) ([]netip.Addr, error) {
 	var mu sync.Mutex
 	var bind *BindError // net.Resolver keeps only the text of errors
 	res := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {

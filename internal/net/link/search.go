@@ -41,10 +41,12 @@ func hostsFileSays(name string, a netip.Addr) bool {
 var errNoServers = errors.New("no DNS server is asked")
 
 // noServers knows the names in /etc/hosts only.
-var noServers = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNoServers }}
+var noServers = &net.Resolver{
+	PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNoServers },
+}
 
-// searched returns the absolute names, without the final dot, that a name without one may stand for, in the order in which
-// resolv.conf(5) says that programs ask for them.
+// searched returns the absolute names, without the final dot, that a name without one may stand for, in the order in
+// which resolv.conf(5) says that programs ask for them.
 func (r *Resolver) searched(name string) []string {
 	files := r.files
 	if files == nil {

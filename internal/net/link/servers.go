@@ -33,8 +33,9 @@ type Servers struct {
 	over map[netip.AddrPort]*Link // interface over which a server is asked; nil = the system chooses
 }
 
-// Servers returns the servers to ask for names over l. A server whose address belongs to another interface, such as a VPN, is asked
-// over that interface or not at all. A stub is asked without being bound to l, and only where any link may be asked.
+// Servers returns the servers to ask for names over l. A server whose address belongs to another interface, such as a
+// VPN, is asked over that interface or not at all. A stub is asked without being bound to l, and only where any link
+// may be asked.
 func (r *Resolver) Servers(l Link) (Servers, error) {
 	if len(l.DNS) > 0 {
 		return r.reachable(l, l.DNS, "configuration")
@@ -56,7 +57,8 @@ func (r *Resolver) Servers(l Link) (Servers, error) {
 	}
 	switch {
 	case len(stubs.Addrs) == 0:
-		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, l.Name)
+		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer,
+			l.Name, l.Name)
 	case !r.AllLinksAllowed:
 		return Servers{}, fmt.Errorf("%w for %s: only the local resolver %v, which may send queries over another link; "+
 			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs.Addrs[0].Addr(), l.Name)

@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/conn"
 )
 
-// Slots limits how many connections to one host are open over one link at a time, whatever they are used for. It never waits: a
-// caller that does not get a slot learns when to try again. Safe for concurrent use.
+// Slots limits how many connections to one host are open over one link at a time, whatever they are used for. It never
+// waits: a caller that does not get a slot learns when to try again. Safe for concurrent use.
 type Slots struct {
 	most int // 0 = no bound
 
@@ -31,7 +31,8 @@ type hostSlots struct {
 // NewSlots returns Slots for a number of connections per host and link; 0 means any number.
 func NewSlots(most int) *Slots { return &Slots{most: most, hosts: map[slotKey]*hostSlots{}} }
 
-// NoSlotError reports that a host has as many connections over a link as it may have. Nothing was sent, and nobody is to blame.
+// NoSlotError reports that a host has as many connections over a link as it may have. Nothing was sent, and nobody is
+// to blame.
 type NoSlotError struct {
 	Link, Host string
 	Most       int
@@ -82,8 +83,8 @@ func (s *Slots) take(link, addr string, most int) (Slot, error) {
 	return Slot{sync.OnceFunc(func() { s.release(key, h) })}, nil
 }
 
-// TakeFrom is like Take, but others may have idle connections, which drop closes: while there is no slot, it calls one function of
-// drop after the other.
+// TakeFrom is like Take, but others may have idle connections, which drop closes: while there is no slot, it calls one
+// function of drop after the other.
 func (s *Slots) TakeFrom(link, addr string, drop ...func()) (Slot, error) {
 	for {
 		slot, err := s.Take(link, addr)
@@ -114,8 +115,8 @@ func (s *Slots) release(key slotKey, h *hostSlots) {
 	h.wake()
 }
 
-// Idle reports that an open connection over the named link to addr is not in use: a caller that waits for a slot may use or close
-// it.
+// Idle reports that an open connection over the named link to addr is not in use: a caller that waits for a slot may
+// use or close it.
 func (s *Slots) Idle(link, addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,12 +27,14 @@ func sockets(b Binder, l Link, network string, to netip.Addr) *net.Dialer {
 	return d
 }
 
-// resend is the time after which a DNS question over UDP is sent again for the first time; then the time doubles (RFC 1035 section
+// resend is the time after which a DNS question over UDP is sent again for the first time; then the time doubles (RFC
+// 1035 section
 // 4.2.1 asks for patience; RFC 6298 section 2.1 has 1 s for an unknown path).
 const resend = time.Second
 
-// query is a connected UDP socket with one outstanding question, which it repeats until a datagram arrives: net.Resolver waits five
-// seconds for a lost one. A late answer to the first copy counts, since all copies share socket and ID.
+// query is a connected UDP socket with one outstanding question, which it repeats until a datagram arrives:
+// net.Resolver waits five seconds for a lost one. A late answer to the first copy counts, since all copies share socket
+// and ID.
 type query struct {
 	*net.UDPConn
 	question []byte
@@ -92,8 +94,8 @@ func (q *query) Read(b []byte) (int, error) {
 	}
 }
 
-// closeOnCancel closes c when ctx is canceled. It does nothing at the deadline of ctx: c has that deadline itself and returns a
-// better error.
+// closeOnCancel closes c when ctx is canceled. It does nothing at the deadline of ctx: c has that deadline itself and
+// returns a better error.
 func closeOnCancel(ctx context.Context, c net.Conn) {
 	context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.Canceled) {

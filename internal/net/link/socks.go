@@ -33,7 +33,8 @@ func socks5(ctx context.Context, u *Upstream, to string) (net.Conn, error) {
 	return session.conn, nil
 }
 
-// socksSession is one connection to the proxy. It records what the proxy sends, since the library keeps only a text of it.
+// socksSession is one connection to the proxy. It records what the proxy sends, since the library keeps only a text of
+// it.
 type socksSession struct {
 	to   *Upstream
 	conn net.Conn // nil = not connected
@@ -99,7 +100,8 @@ func (u *socksSession) failure(ctx context.Context, err error) error {
 	}
 	switch {
 	case len(u.said) > 1 && u.said[1] == noMethod:
-		return fmt.Errorf("the upstream proxy %s requires a login: set via = \"socks5://USER:PASSWORD@%s\"", u.to.Addr, u.to.Addr)
+		return fmt.Errorf("the upstream proxy %s requires a login: set via = \"socks5://USER:PASSWORD@%s\"", u.to.Addr,
+			u.to.Addr)
 	case len(u.said) == 4 && u.said[1] == withPassword:
 		return fmt.Errorf("the upstream proxy %s rejects the user and password of via", u.to.Addr)
 	}

@@ -12,10 +12,11 @@ import (
 
 // handshakes are the protocols of upstream proxies, by the scheme of their URL (`via` in the configuration).
 //
-// A handshake connects to the proxy by [Upstream.connect] and asks it to connect to an address, "host:port". It returns the
+// A handshake connects to the proxy by [Upstream.connect] and asks it to connect to an address, "host:port". It returns
+// the
 // *net.TCPConn itself, since tunnels are spliced, without having read a byte beyond the proxy's answer and without a deadline. Its
-// error describes the origin only as the proxy did: errors.Is finds ECONNREFUSED, EHOSTUNREACH, ENETUNREACH or ErrUpstreamRefused
-// in it. Problems of the proxy itself are text only, see unreached.
+// error describes the origin only as the proxy did: errors.Is finds ECONNREFUSED, EHOSTUNREACH, ENETUNREACH or
+// ErrUpstreamRefused in it. Problems of the proxy itself are text only, see unreached.
 var handshakes = map[string]func(ctx context.Context, u *Upstream, to string) (net.Conn, error){
 	KindSOCKS5: socks5,
 }
@@ -23,8 +24,9 @@ var handshakes = map[string]func(ctx context.Context, u *Upstream, to string) (n
 // ErrUpstreamRefused says that an upstream proxy does not connect to an address: its rules forbid it, or it cannot.
 var ErrUpstreamRefused = errors.New("the upstream proxy does not allow the address")
 
-// Upstream is the [Path] of a link whose connections are made by an upstream proxy, which also resolves the names. The system
-// chooses the route to the proxy. Access to the user's own machine and networks is still decided here, see target.
+// Upstream is the [Path] of a link whose connections are made by an upstream proxy, which also resolves the names. The
+// system chooses the route to the proxy. Access to the user's own machine and networks is still decided here, see
+// target.
 type Upstream struct {
 	Link           Link   // link that it is the Path of
 	Scheme         string // protocol of the proxy: a key of handshakes
@@ -102,10 +104,10 @@ func (u *Upstream) connect(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", u.Addr)
 }
 
-// target returns the address to request from the proxy, and the origin's address if it is known here. The proxy resolves names, so
-// the rules for destinations apply to what is known without asking a server: addresses, names that stand for this machine or for a
-// cloud's metadata, and names in /etc/hosts. Such names are replaced by their addresses. Only the proxy knows where another name
-// leads.
+// target returns the address to request from the proxy, and the origin's address if it is known here. The proxy
+// resolves names, so the rules for destinations apply to what is known without asking a server: addresses, names that
+// stand for this machine or for a cloud's metadata, and names in /etc/hosts. Such names are replaced by their
+// addresses. Only the proxy knows where another name leads.
 func (u *Upstream) target(ctx context.Context, addr string) (to string, origin netip.AddrPort, err error) {
 	host, port, err := splitAddr(addr)
 	if err != nil {
@@ -138,8 +140,8 @@ func (u *Upstream) target(ctx context.Context, addr string) (to string, origin n
 	return "", netip.AddrPort{}, err
 }
 
-// check returns an error if an address may not be requested from the proxy. Addresses of this machine or in the network of another
-// link are not reached through the proxy.
+// check returns an error if an address may not be requested from the proxy. Addresses of this machine or in the network
+// of another link are not reached through the proxy.
 func (u *Upstream) check(name string, to netip.AddrPort) error {
 	if u.Check == nil {
 		return nil
@@ -161,8 +163,8 @@ func (u *Upstream) inHosts(ctx context.Context, name string) []netip.Addr {
 // maxName is the length in bytes of the longest name that a request can hold.
 const maxName = 255
 
-// numeric reports whether the last label of a name is a number. No top-level domain is a number (RFC 3696 section 2), but many
-// programs read such a name as an IPv4 address: 127.1, 0x7f000001.
+// numeric reports whether the last label of a name is a number. No top-level domain is a number (RFC 3696 section 2),
+// but many programs read such a name as an IPv4 address: 127.1, 0x7f000001.
 func numeric(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if last == "" {
@@ -182,11 +184,13 @@ var (
 	metadata  = []netip.Addr{netip.AddrFrom4([4]byte{169, 254, 169, 254})}
 )
 
-// meaning returns the addresses of a name that has the same meaning wherever it is resolved: the machine that resolves it (RFC 6761
-// section 6.3, and what distributions write into /etc/hosts), or the metadata of the cloud in which it is resolved.
+// meaning returns the addresses of a name that has the same meaning wherever it is resolved: the machine that resolves
+// it (RFC 6761 section 6.3, and what distributions write into /etc/hosts), or the metadata of the cloud in which it is
+// resolved.
 func meaning(name string) []netip.Addr {
 	switch name {
-	case "localhost", "localhost4", "localhost6", "localhost.localdomain", "localhost4.localdomain4", "localhost6.localdomain6",
+	case "localhost", "localhost4", "localhost6", "localhost.localdomain", "localhost4.localdomain4",
+		"localhost6.localdomain6",
 		"ip6-localhost", "ip6-loopback":
 		return loopbacks
 	case "metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal":
@@ -203,7 +207,9 @@ var errNoQuestion = errors.New("no server is asked")
 
 // inHosts returns the addresses that /etc/hosts has for a name, none if it has none. Nothing is sent.
 func inHosts(ctx context.Context, name string) []netip.Addr {
-	r := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNoQuestion }}
+	r := &net.Resolver{
+		PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNoQuestion },
+	}
 	addrs, _ := r.LookupNetIP(ctx, "ip", name) // an error means that the name is not in the file
 	for i := range addrs {
 		addrs[i] = addrs[i].Unmap()
@@ -211,8 +217,8 @@ func inHosts(ctx context.Context, name string) []netip.Addr {
 	return addrs
 }
 
-// unreached returns an error that says that the proxy was not reached. The cause is text only: a refused connection concerns the
-// proxy, not an origin.
+// unreached returns an error that says that the proxy was not reached. The cause is text only: a refused connection
+// concerns the proxy, not an origin.
 func unreached(ctx context.Context, addr string, err error) error {
 	if cause := ended(ctx, err); cause != nil {
 		return fmt.Errorf("connect to the upstream proxy %s: %w", addr, cause)
@@ -223,8 +229,8 @@ func unreached(ctx context.Context, addr string, err error) error {
 	return fmt.Errorf("the upstream proxy %s cannot be reached: %v", addr, err)
 }
 
-// ended returns why a dial was given up, nil if it was not. The deadline of a socket, which is made from that of ctx, may pass
-// slightly before it.
+// ended returns why a dial was given up, nil if it was not. The deadline of a socket, which is made from that of ctx,
+// may pass slightly before it.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

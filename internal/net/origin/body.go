@@ -30,8 +30,8 @@ func newRangeBody(src io.ReadCloser, v Verdict) rangeBody {
 	return b
 }
 
-// read reads into p. Once the range is complete, it returns no bytes and the error that ends the content, or errSurplus if more
-// bytes follow.
+// read reads into p. Once the range is complete, it returns no bytes and the error that ends the content, or errSurplus
+// if more bytes follow.
 func (b *rangeBody) read(p []byte) (int, error) {
 	if b.left == 0 {
 		var probe [1]byte

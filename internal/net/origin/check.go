@@ -29,9 +29,10 @@ func mismatch(clause string, outcome fault.Outcome, format string, args ...any) 
 	return &Mismatch{Clause: clause, Outcome: outcome, Err: fmt.Errorf(format, args...)}
 }
 
-// Check compares an answer to a range request for a known version (a.Want) with that version. If-Range alone proves nothing: some
-// servers ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and 15.3.7 gives a Mismatch of
-// its own; an end before the requested one is legal. now is used for a Retry-After date in an answer without a Date.
+// Check compares an answer to a range request for a known version (a.Want) with that version. If-Range alone proves
+// nothing: some servers ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and
+// 15.3.7 gives a Mismatch of its own; an end before the requested one is legal. now is used for a Retry-After date in
+// an answer without a Date.
 func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	if h.Status != http.StatusPartialContent {
@@ -53,9 +54,9 @@ func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	return v
 }
 
-// differs returns the first property in which an answer about a version of total bytes differs from want. All of them must agree,
-// and a property that one lacks must be absent from the other too: if a server changes an object and keeps its ETag, only another
-// property can reveal that.
+// differs returns the first property in which an answer about a version of total bytes differs from want. All of them
+// must agree, and a property that one lacks must be absent from the other too: if a server changes an object and keeps
+// its ETag, only another property can reveal that.
 func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	got := identity(h)
 	switch {
@@ -109,7 +110,8 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 	return mismatch("status", fault.Unwanted, "status %d", h.Status)
 }
 
-// RetryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date. It returns 0 if there is none or it is malformed.
+// RetryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date. It returns 0 if there is none or it is
+// malformed.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	s := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(s, 10, 31); err == nil {

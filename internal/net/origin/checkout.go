@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// checkout is the period during which one transfer owns a connection, over either version of HTTP. Send and the reading side share
-// the fields that mu guards.
+// checkout is the period during which one transfer owns a connection, over either version of HTTP. Send and the reading
+// side share the fields that mu guards.
 type checkout struct {
 	*stream
 	pool *Pool
@@ -47,7 +47,8 @@ func (t *checkout) Received() (link.Counters, bool) { return link.Received(t.soc
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 
-// forbid bars further requests. The outcome is that of a kept connection that has closed: the next one is dialed again, or refused.
+// forbid bars further requests. The outcome is that of a kept connection that has closed: the next one is dialed again,
+// or refused.
 func (t *checkout) forbid(err error) *engine.AttemptError {
 	t.spoil()
 	return t.fail("send", fault.Stale, err)

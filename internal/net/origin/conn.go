@@ -26,8 +26,8 @@ var (
 	errHeadBroken = errors.New("the connection ended within the head of the response")
 )
 
-// conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share the fields that mu
-// guards.
+// conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share the fields that
+// mu guards.
 type conn struct {
 	*checkout
 
@@ -49,8 +49,8 @@ func newConn(p *Pool, s *stream, reused bool) *conn {
 	return &conn{checkout: newCheckout(p, s, reused), inlet: newInlet(s.socket)}
 }
 
-// Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered; a request
-// that must not be written is Unwanted.
+// Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or
+// Unanswered; a request that must not be written is Unwanted.
 func (c *conn) Send(a engine.RangeRequest) error {
 	out, err := appendRequest(c.out[:0], &a)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	first := len(c.queue) == 0
 	used := c.answers > 0
 	c.mu.Unlock()
-	// Nothing may arrive between two requests. A connection that cannot be inspected counts as usable here: unrequested bytes make
-	// the next head fail.
+	// Nothing may arrive between two requests. A connection that cannot be inspected counts as usable here: unrequested
+	// bytes make the next head fail.
 	waits := false
 	if first && used {
 		waits, _ = waiting(c.socket)
@@ -99,8 +99,8 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	return nil
 }
 
-// Next implements engine.Conn. A malformed answer is Unwanted, or Unanswered if its request was pipelined: then the server may
-// merely be out of step. Closing the response's Body before its end closes the connection.
+// Next implements engine.Conn. A malformed answer is Unwanted, or Unanswered if its request was pipelined: then the
+// server may merely be out of step. Closing the response's Body before its end closes the connection.
 func (c *conn) Next() (*engine.RangeResponse, error) {
 	var p pending
 	var err error

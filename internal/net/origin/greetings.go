@@ -27,11 +27,13 @@ const (
 // errMute means that a server ended the connection, or said nothing, after a large ClientHello.
 var errMute = errors.New("no answer to the TLS handshake")
 
-// Greetings remembers how TLS handshakes with hosts went: over which links somebody else seemed to answer, and which hosts get no
-// ClientHello that is larger than a packet. The zero value is ready, and nil remembers nothing. Safe for concurrent use.
+// Greetings remembers how TLS handshakes with hosts went: over which links somebody else seemed to answer, and which
+// hosts get no ClientHello that is larger than a packet. The zero value is ready, and nil remembers nothing. Safe for
+// concurrent use.
 //
-// A captive portal, or a hostile network, answers for a host with a certificate that is not valid for it. That is the link's fault
-// only if another link shows a valid one, so the link is not left out but comes last, and only for this host.
+// A captive portal, or a hostile network, answers for a host with a certificate that is not valid for it. That is the
+// link's fault only if another link shows a valid one, so the link is not left out but comes last, and only for this
+// host.
 //
 // Whoever can drop packets can cause a small ClientHello. It lacks only the key share against future quantum computers.
 type Greetings struct {
@@ -111,15 +113,18 @@ func (g *Greetings) note(link, addr string, small bool, err error) {
 	}
 }
 
-// Misled reports whether a handshake failed because the certificate is not valid: another link may lead to the host itself.
+// Misled reports whether a handshake failed because the certificate is not valid: another link may lead to the host
+// itself.
 func Misled(err error) bool { return errors.As(err, new(*tls.CertificateVerificationError)) }
 
 // Mute reports whether a handshake failed because nothing answered a large ClientHello: the next one is smaller.
 func Mute(err error) bool { return errors.Is(err, errMute) }
 
-// Handshake does the TLS handshake with the host at addr on a connection over a link. After errMute, a second try on another
-// connection may succeed.
-func (g *Greetings) Handshake(ctx context.Context, nc net.Conn, config *tls.Config, link, addr string) (*tls.Conn, error) {
+// Handshake does the TLS handshake with the host at addr on a connection over a link. After errMute, a second try on
+// another connection may succeed.
+func (g *Greetings) Handshake(ctx context.Context, nc net.Conn, config *tls.Config, link,
+	addr string,
+) (*tls.Conn, error) {
 	small := g.isSmall(addr)
 	if small {
 		config = config.Clone()
@@ -152,7 +157,8 @@ type heard struct {
 // NetConn returns the connection that it reads, as that of a tls.Conn does.
 func (h *heard) NetConn() net.Conn { return h.Conn }
 
-// expect ends the connection unless something arrives in time. The caller must call settle before anybody else uses the connection.
+// expect ends the connection unless something arrives in time. The caller must call settle before anybody else uses the
+// connection.
 func (h *heard) expect(in time.Duration) (settle func()) {
 	var mu sync.Mutex
 	settled := false

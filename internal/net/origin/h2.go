@@ -19,15 +19,18 @@ import (
 
 // Limits of an HTTP/2 connection, in bytes.
 const (
-	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE: the most that an origin may send ahead of the reader of one answer. A longer
-	// answer still gets half of it per round trip, 168 Mbit/s at 100 ms, and several ranges in flight fill a connection.
+	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE: the most that an origin may send ahead of the reader of one answer. A
+	// longer answer still gets half of it per round trip, 168 Mbit/s at 100 ms, and several ranges in flight fill a
+	// connection.
 	streamWindow = 4 << 20
 	// maxUnread bounds the unread bytes of all answers together. It is above 100 ms x 500 Mbit/s = 6.25 MB.
 	maxUnread = 8 << 20
-	// maxOpen bounds the unread bytes of an answer that may be longer than asked. It is small, since a transfer may send such a
-	// request without a grant. Beyond it the connection is not read, so that TCP slows the origin down as over HTTP/1.1.
+	// maxOpen bounds the unread bytes of an answer that may be longer than asked. It is small, since a transfer may send
+	// such a request without a grant. Beyond it the connection is not read, so that TCP slows the origin down as over
+	// HTTP/1.1.
 	maxOpen = 128 << 10
-	// spare is how far the window of a connection exceeds the requested bytes: padding and cancelled answers need room, too.
+	// spare is how far the window of a connection exceeds the requested bytes: padding and cancelled answers need room,
+	// too.
 	spare = initialWindow
 	// initialWindow is the window of a new connection (RFC 9113 section 6.9.2). No SETTINGS change it.
 	initialWindow = 65_535
@@ -51,9 +54,10 @@ const (
 	maxStreams = 100
 )
 
-// PING measures the delay of an answer under load (Nikravesh 2018 chapter 6), and SETTINGS cut answers. Origins take frequent ones
-// for an attack: Apache Traffic Server closes a connection that brings more than 60 PING or 14 SETTINGS a minute, counting the
-// first SETTINGS and the acknowledgment of its own. So PINGs are frequent only for the first seconds under load.
+// PING measures the delay of an answer under load (Nikravesh 2018 chapter 6), and SETTINGS cut answers. Origins take
+// frequent ones for an attack: Apache Traffic Server closes a connection that brings more than 60 PING or 14 SETTINGS a
+// minute, counting the first SETTINGS and the acknowledgment of its own. So PINGs are frequent only for the first
+// seconds under load.
 const (
 	pingEvery  = 100 * time.Millisecond
 	pingBurst  = 30
@@ -73,11 +77,11 @@ var (
 	errTooLong   = errors.New("the request head is longer than the origin accepts")
 )
 
-// session is an HTTP/2 connection to an origin that carries GETs. Flow control bounds its memory: the origin may send the requested
-// bytes plus spare, and no more (see fill).
+// session is an HTTP/2 connection to an origin that carries GETs. Flow control bounds its memory: the origin may send
+// the requested bytes plus spare, and no more (see fill).
 //
-// One goroutine, the reader, handles all frames until the connection ends; close waits for it. Any goroutine may write frames: they
-// collect in out, and flush sends them.
+// One goroutine, the reader, handles all frames until the connection ends; close waits for it. Any goroutine may write
+// frames: they collect in out, and flush sends them.
 type session struct {
 	conn   net.Conn // TLS
 	socket net.Conn // below it: Close sends no alert, which could block
@@ -241,8 +245,8 @@ func (s *session) settings(all ...http2.Setting) {
 	s.unacked++
 }
 
-// flush sends the bytes in out. If another goroutine is already sending, it sends them too. s.mu is held, but released while
-// writing to the connection.
+// flush sends the bytes in out. If another goroutine is already sending, it sends them too. s.mu is held, but released
+// while writing to the connection.
 func (s *session) flush() {
 	if s.writing {
 		return
@@ -262,8 +266,8 @@ func (s *session) flush() {
 	s.change.Broadcast()
 }
 
-// flushLater flushes in another goroutine, for callers that must not wait: those that cut, and the reader, since an origin that is
-// blocked in a write may not read. s.mu is held.
+// flushLater flushes in another goroutine, for callers that must not wait: those that cut, and the reader, since an
+// origin that is blocked in a write may not read. s.mu is held.
 func (s *session) flushLater() {
 	if s.out.Len() > 0 && !s.writing && s.err == nil {
 		s.alive.Go(func() {

@@ -55,8 +55,8 @@ func (b *buffer) drop(pool *sync.Pool) {
 	*b = buffer{}
 }
 
-// read waits for bytes of the body of x or, when everything wanted has been read, for the end of the answer. If err is not nil,
-// whole reports whether all wanted bytes have been read.
+// read waits for bytes of the body of x or, when everything wanted has been read, for the end of the answer. If err is
+// not nil, whole reports whether all wanted bytes have been read.
 func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,15 +90,17 @@ func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 	return n, false, nil
 }
 
-// h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for a
-// stream or connection that broke, BadRange for bytes beyond a range or Content-Length, Canceled after Close of the connection.
+// h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for
+// a stream or connection that broke, BadRange for bytes beyond a range or Content-Length, Canceled after Close of the
+// connection.
 type h2body struct {
 	conn *h2conn
 	x    *exchange
 	err  error // sticky
 }
 
-// Read reads into p up to the end of the range, or to where it was cut; at the end it returns io.EOF even for an empty p.
+// Read reads into p up to the end of the range, or to where it was cut; at the end it returns io.EOF even for an empty
+// p.
 func (b *h2body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -114,7 +116,8 @@ func (b *h2body) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	case errors.Is(err, errLonger):
 		return 0, b.fail(fault.BadRange, err)
-	case whole && !errors.Is(err, ErrMalformed) && !b.conn.ended(): // the range is complete, whatever became of the stream after it
+	// the range is complete, whatever became of the stream after it
+	case whole && !errors.Is(err, ErrMalformed) && !b.conn.ended():
 		b.conn.spoil()
 		b.finish()
 		return 0, io.EOF
@@ -140,8 +143,8 @@ func (b *h2body) fail(outcome fault.Outcome, err error) error {
 	return b.err
 }
 
-// Close cancels the stream if the body was not read to its end (RST_STREAM, RFC 9113 section 6.4); bytes in flight are discarded
-// and the connection stays open.
+// Close cancels the stream if the body was not read to its end (RST_STREAM, RFC 9113 section 6.4); bytes in flight are
+// discarded and the connection stays open.
 func (b *h2body) Close() error {
 	if b.err == nil {
 		b.err = b.conn.fail("body", fault.Canceled, errClosed)

@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
-// h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order of the
-// requests, however the origin interleaves them.
+// h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order
+// of the requests, however the origin interleaves them.
 type h2conn struct{ *checkout }
 
 func newH2Conn(p *Pool, s *stream, reused bool) *h2conn { return &h2conn{newCheckout(p, s, reused)} }
@@ -56,8 +56,8 @@ func (s *session) ask(x *exchange) error {
 	return nil
 }
 
-// Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection open. If the
-// answer to a RangeRequest with Want is not the wanted one, its body is cancelled on arrival.
+// Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection
+// open. If the answer to a RangeRequest with Want is not the wanted one, its body is cancelled on arrival.
 func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	var err error
 	c.mu.Lock()
@@ -94,8 +94,8 @@ func (s *session) first() (*exchange, error) {
 	return s.queue[0], nil
 }
 
-// await waits for the head of the answer and hands out interim answers until then. last reports whether the origin accepts no
-// requests after those under way, empty whether the answer has no body.
+// await waits for the head of the answer and hands out interim answers until then. last reports whether the origin
+// accepts no requests after those under way, empty whether the answer has no body.
 func (s *session) await(x *exchange) (last, empty bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,15 +159,16 @@ func (s *session) answered(x *exchange) {
 	s.flush()
 }
 
-// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113
-// section 8.7) is Stale or Unanswered, one with a malformed head is Unwanted.
+// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY:
+// RFC 9113 section 8.7) is Stale or Unanswered, one with a malformed head is Unwanted.
 func (c *h2conn) lost(x *exchange, err error) fault.Outcome {
 	var reset http2.StreamError
 	var away awayError
 	switch {
 	case errors.Is(err, errFlood):
 		return fault.BadRange
-	case errors.Is(err, ErrMalformed), errors.Is(err, errSwitched), errors.Is(err, errInterim), errors.Is(err, errHeadTooLong),
+	case errors.Is(err, ErrMalformed), errors.Is(err, errSwitched), errors.Is(err, errInterim),
+		errors.Is(err, errHeadTooLong),
 		errors.Is(err, errTooLong):
 		return fault.Unwanted
 	case errors.As(err, &reset):
@@ -177,7 +178,8 @@ func (c *h2conn) lost(x *exchange, err error) fault.Outcome {
 		case http2.ErrCodeEnhanceYourCalm:
 			return fault.Busy
 		}
-	case errors.As(err, new(http2.ConnectionError)) && !x.behind: // else it may be another answer that broke the connection
+	// else it may be another answer that broke the connection
+	case errors.As(err, new(http2.ConnectionError)) && !x.behind:
 		return fault.Unwanted
 	case errors.As(err, &away) && away.code == http2.ErrCodeEnhanceYourCalm:
 		return fault.Busy

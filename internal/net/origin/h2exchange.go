@@ -105,9 +105,9 @@ func (x *exchange) open() bool { return x != nil && x.id != 0 && x.err == nil }
 // held returns how many bytes wait to be read.
 func (x *exchange) held() int64 { return x.received - x.taken }
 
-// ready returns how many bytes of a body of known size the reader may have. The last one waits for the end of the answer, which
-// most origins send together with it: an answer that is longer than announced is malformed as a whole (RFC 9113 section 8.1.1), so
-// nobody may take it for complete. A body that this side cuts has no such end.
+// ready returns how many bytes of a body of known size the reader may have. The last one waits for the end of the
+// answer, which most origins send together with it: an answer that is longer than announced is malformed as a whole
+// (RFC 9113 section 8.1.1), so nobody may take it for complete. A body that this side cuts has no such end.
 func (x *exchange) ready() int64 {
 	left := x.size - x.taken
 	if !x.cut && (x.err == nil || errors.Is(x.err, ErrMalformed) || x.err == errSurplus) {

@@ -27,8 +27,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFrames handles frames until the connection ends, and returns the reason: an http2.ConnectionError if the origin broke the
-// protocol (RFC 9113 section 5.4.1).
+// readFrames handles frames until the connection ends, and returns the reason: an http2.ConnectionError if the origin
+// broke the protocol (RFC 9113 section 5.4.1).
 func (s *session) readFrames() error {
 	for first := true; ; first = false {
 		s.in.left = maxFrame
@@ -129,8 +129,8 @@ func (s *session) stream(id uint32) (*exchange, error) {
 	return nil, nil
 }
 
-// late accounts for n bytes on a closed stream. If this side reset the stream, the origin may not know yet. If the origin ended it,
-// it must send nothing more (RFC 9113 section 5.1).
+// late accounts for n bytes on a closed stream. If this side reset the stream, the origin may not know yet. If the
+// origin ended it, it must send nothing more (RFC 9113 section 5.1).
 func (s *session) late(id uint32, n int64) error {
 	for i := range s.reset {
 		if r := &s.reset[i]; r.id == id {
@@ -272,7 +272,8 @@ func (s *session) windowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway handles GOAWAY: the origin still answers streams up to the last one that it names, and did not act on the others.
+// goAway handles GOAWAY: the origin still answers streams up to the last one that it names, and did not act on the
+// others.
 func (s *session) goAway(f *http2.GoAwayFrame) {
 	s.away = true
 	s.calmDown(f.ErrCode)
@@ -349,8 +350,8 @@ func (s *session) data(h http2.FrameHeader) error {
 	return nil
 }
 
-// charge deducts a frame with n bytes of a body from the windows, and returns the exchange that receives them, or nil. s.mu is
-// held.
+// charge deducts a frame with n bytes of a body from the windows, and returns the exchange that receives them, or nil.
+// s.mu is held.
 func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	if id == 0 {
 		return nil, broken(http2.ErrCodeProtocol, "DATA of no stream")
@@ -365,7 +366,9 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	case x == nil:
 		return nil, s.late(id, size)
 	case x.resp == nil:
-		return nil, s.spoil(http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol, Cause: errors.New("DATA before HEADERS")})
+		return nil, s.spoil(http2.StreamError{
+			StreamID: id, Code: http2.ErrCodeProtocol, Cause: errors.New("DATA before HEADERS"),
+		})
 	}
 	x.window -= size
 	if x.window < s.initial-streamWindow { // a window that was shrunk may be negative: more was on its way
@@ -388,7 +391,8 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	return x, nil
 }
 
-// take stores bytes of a body. last reports whether the answer ends with them; its reader then wakes up once, not twice.
+// take stores bytes of a body. last reports whether the answer ends with them; its reader then wakes up once, not
+// twice.
 func (s *session) take(x *exchange, b []byte, last bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

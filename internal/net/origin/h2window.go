@@ -7,14 +7,16 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// start sends the requests whose turn it is: as many as the origin accepts concurrently, while their answers fit into maxUnread.
-// Until the origin's SETTINGS arrive, it sends only one (RFC 9113 section 6.5.2). A request whose answer may be of any length waits
-// until it is first in line: nobody reads the answer before that, so it could fill the connection. s.mu is held.
+// start sends the requests whose turn it is: as many as the origin accepts concurrently, while their answers fit into
+// maxUnread. Until the origin's SETTINGS arrive, it sends only one (RFC 9113 section 6.5.2). A request whose answer may
+// be of any length waits until it is first in line: nobody reads the answer before that, so it could fill the
+// connection. s.mu is held.
 func (s *session) start() {
 	for s.started < len(s.queue) {
 		x := s.queue[s.started]
 		if x.err == nil && s.live() {
-			if s.started > 0 && (!s.settled || x.endless() || s.unread()+x.need() > maxUnread) || uint64(len(s.streams)) >= uint64(s.peer.streams) {
+			if s.started > 0 && (!s.settled || x.endless() || s.unread()+x.need() > maxUnread) ||
+				uint64(len(s.streams)) >= uint64(s.peer.streams) {
 				return
 			}
 			s.send(x)
@@ -65,8 +67,8 @@ func (s *session) send(x *exchange) {
 	}
 }
 
-// fill reopens the windows of x and of the connection, in steps, because each update costs a frame. The window of the connection
-// bounds the memory of the session: it covers the bytes that are due plus spare. s.mu is held.
+// fill reopens the windows of x and of the connection, in steps, because each update costs a frame. The window of the
+// connection bounds the memory of the session: it covers the bytes that are due plus spare. s.mu is held.
 func (s *session) fill(x *exchange) {
 	if x.open() {
 		if due := x.due(); due-x.window >= max(spare/2, due/8) || x.window < due/2 {
@@ -95,10 +97,11 @@ func (s *session) widen(x *exchange) {
 	}
 }
 
-// cutAt ends the answer to the request with this ID before offset end, and reports whether there is such a request. A smaller
-// window keeps the origin from sending more (Nikravesh 2018 equation 6.2): SETTINGS_INITIAL_WINDOW_SIZE shrinks the windows of all
-// streams (RFC 9113 section 6.9.2), so WINDOW_UPDATE restores those of the others. The stream stalls at its new end and is reset
-// there. A reset alone would reach the origin only after it had filled all queues with bytes beyond the end.
+// cutAt ends the answer to the request with this ID before offset end, and reports whether there is such a request. A
+// smaller window keeps the origin from sending more (Nikravesh 2018 equation 6.2): SETTINGS_INITIAL_WINDOW_SIZE shrinks
+// the windows of all streams (RFC 9113 section 6.9.2), so WINDOW_UPDATE restores those of the others. The stream stalls
+// at its new end and is reset there. A reset alone would reach the origin only after it had filled all queues with
+// bytes beyond the end.
 func (s *session) cutAt(id uint32, end int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +129,8 @@ func (s *session) cut(x *exchange, size int64) {
 	s.change.Broadcast()
 }
 
-// clamp shrinks the window of x, which is cut, to the bytes due, unless the origin got too many SETTINGS recently: then the reset
-// at the new end has to suffice. s.mu is held.
+// clamp shrinks the window of x, which is cut, to the bytes due, unless the origin got too many SETTINGS recently: then
+// the reset at the new end has to suffice. s.mu is held.
 func (s *session) clamp(x *exchange) {
 	over := x.window - x.due()
 	if !x.open() || over <= 0 || s.pace.silent.Load() || !s.clamps.AllowN(time.Now(), 1) {
@@ -163,7 +166,8 @@ func (s *session) limit(initial int64) {
 	s.settings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(initial)})
 }
 
-// ping measures the current delay of an answer: like an answer, the reply to PING waits behind everything that the origin has sent.
+// ping measures the current delay of an answer: like an answer, the reply to PING waits behind everything that the
+// origin has sent.
 type ping struct {
 	count   uint64 // number of PINGs sent, and the content of the last one
 	sent    time.Time
@@ -190,8 +194,8 @@ func (p *ping) acked(content [8]byte, now time.Time) {
 	}
 }
 
-// delay returns how long the latest PING took, or 0 if none was answered since the last call. A PING under way counts as soon as it
-// takes longer than the one before.
+// delay returns how long the latest PING took, or 0 if none was answered since the last call. A PING under way counts
+// as soon as it takes longer than the one before.
 func (s *session) delay() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

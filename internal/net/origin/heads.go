@@ -12,15 +12,16 @@ import (
 	"sync"
 )
 
-// errUnasked means that an origin sent bytes before it could have received the request that they seem to answer (RFC 9112 section
+// errUnasked means that an origin sent bytes before it could have received the request that they seem to answer (RFC
+// 9112 section
 // 6.3).
 var errUnasked = errors.New("the origin sent unrequested bytes")
 
-// HeadConn is a connection of a net/http transport that repairs the heads that arrive for a request, keeps a copy of them, and bounds
-// their size. It leaves all parsing to net/http.
+// HeadConn is a connection of a net/http transport that repairs the heads that arrive for a request, keeps a copy of
+// them, and bounds their size. It leaves all parsing to net/http.
 //
-// It also ensures that bytes after an answer are not taken for the next answer. net/http gives a connection to the next request
-// shortly before it checks its buffer for such bytes.
+// It also ensures that bytes after an answer are not taken for the next answer. net/http gives a connection to the next
+// request shortly before it checks its buffer for such bytes.
 type HeadConn struct {
 	net.Conn
 
@@ -79,8 +80,8 @@ type record struct {
 	size    int      // their bytes as received
 }
 
-// begin returns the record of the bytes that arrive from now on. On a reused connection, it waits until net/http has looked at
-// everything that arrived after the last answer, and has closed the connection if there was anything.
+// begin returns the record of the bytes that arrive from now on. On a reused connection, it waits until net/http has
+// looked at everything that arrived after the last answer, and has closed the connection if there was anything.
 func (h *HeadConn) begin(ctx context.Context, reused bool) *record {
 	stop := context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -230,8 +231,8 @@ func (w *HeadWatch) Judge(resp *http.Response) error {
 	return w.bad
 }
 
-// restore puts back the Connection field that net/http removes from a head with Connection: close, because other fields may be
-// named there, and removes the Cache-Control that net/http adds.
+// restore puts back the Connection field that net/http removes from a head with Connection: close, because other fields
+// may be named there, and removes the Cache-Control that net/http adds.
 func restore(header http.Header, raw []byte) {
 	if len(header["Connection"]) == 0 && hasField(raw, "Connection") {
 		_, fields, _ := bytes.Cut(raw, []byte("\n"))

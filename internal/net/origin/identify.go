@@ -32,13 +32,14 @@ type Verdict struct {
 	Err   *Mismatch      // nil if the answer may be used
 }
 
-// strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110 section 8.8.2.2
-// asks for one second if both come from one clock; a minute, as in RFC 7232, tolerates clocks that differ.
+// strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110
+// section 8.8.2.2 asks for one second if both come from one clock; a minute, as in RFC 7232, tolerates clocks that
+// differ.
 const strongAge = 60 * time.Second
 
-// Identify judges the first response of a transfer. Without a range in the request, every response is accepted, and Unfit says
-// whether others may be joined to it. With a range, only a 200 or a 206 of that range is accepted; everything else is a
-// Mismatch.
+// Identify judges the first response of a transfer. Without a range in the request, every response is accepted, and
+// Unfit says whether others may be joined to it. With a range, only a 200 or a 206 of that range is accepted;
+// everything else is a Mismatch.
 func Identify(a *engine.RangeRequest, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	ranged := a.Range != segment.Range{}
@@ -150,8 +151,8 @@ func strongValidator(h http.Header) (string, opening.Reason) {
 	return dates[0], opening.None
 }
 
-// isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but does not distinguish
-// versions.
+// isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but does not
+// distinguish versions.
 func isStrongTag(s string) bool {
 	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
 		return false

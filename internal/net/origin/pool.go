@@ -193,8 +193,9 @@ type Dialed struct {
 	Uncount func()
 }
 
-// Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin chose
-// (ALPN), and whether the origin asked for a client certificate. If it did, the connection is closed, as after an error.
+// Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the
+// origin chose (ALPN), and whether the origin asked for a client certificate. If it did, the connection is closed, as
+// after an error.
 func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol string, asked bool, err error) {
 	c := p.tls.Clone()
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -233,8 +234,8 @@ func (s *stream) secure(ctx context.Context, g *Greetings, c *tls.Config) error 
 	return err
 }
 
-// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. An HTTP/2
-// session reads by itself, so its state decides: it is neither closed nor going away.
+// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. An
+// HTTP/2 session reads by itself, so its state decides: it is neither closed nor going away.
 func (s *stream) usable() bool {
 	if s.h2 != nil {
 		return s.h2.usable()

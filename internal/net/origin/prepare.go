@@ -13,8 +13,8 @@ type prepared struct {
 	err  error         // set before done is closed
 }
 
-// Prepare connects to an origin that will probably get a request soon, and keeps the connection for a moment. An Open in the
-// meantime waits for it and uses it. It does nothing if such a connection exists or is being prepared.
+// Prepare connects to an origin that will probably get a request soon, and keeps the connection for a moment. An Open
+// in the meantime waits for it and uses it. It does nothing if such a connection exists or is being prepared.
 func (p *Pool) Prepare(ctx context.Context, l link.Link, t engine.Target) {
 	k := keyOf(l, t)
 	c := &prepared{done: make(chan struct{})}

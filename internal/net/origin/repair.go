@@ -15,16 +15,16 @@ var ErrMalformed = errors.New("malformed response")
 
 func malformed(what string) error { return fmt.Errorf("%w: %s", ErrMalformed, what) }
 
-// intake cuts heads out of the bytes that arrive on a connection. A head is handed on only as a whole, since the last of its lines
-// may decide how the others are read.
+// intake cuts heads out of the bytes that arrive on a connection. A head is handed on only as a whole, since the last
+// of its lines may decide how the others are read.
 type intake struct {
 	raw    []byte // received, from the beginning of a head on
 	line   int    // where the current line begins
 	looked int    // how much of raw has been looked at
 }
 
-// head returns the complete head at the beginning of raw, or nil if its end has not arrived. What does not begin with a status line
-// is an error at once: servers of other protocols may wait for the client then.
+// head returns the complete head at the beginning of raw, or nil if its end has not arrived. What does not begin with a
+// status line is an error at once: servers of other protocols may wait for the client then.
 func (k *intake) head() ([]byte, error) {
 	for {
 		i := bytes.IndexByte(k.raw[k.looked:], '\n')
@@ -58,16 +58,16 @@ func cutStatus(line []byte) (proto string, rest []byte, ok bool) {
 	return proto, rest, ok && len(code) == 3 && strings.Trim(code, "0123456789") == ""
 }
 
-// vital are the names of the fields that say where a response ends and how its content is read, as their letters alone. A bad line
-// that could be meant for one of them is never left out.
+// vital are the names of the fields that say where a response ends and how its content is read, as their letters alone.
+// A bad line that could be meant for one of them is never left out.
 var vital = []string{
 	"contentlength", "transferencoding", "contentencoding", "contentrange", "connection", "location", "upgrade", "trailer",
 }
 
-// repair returns a head that net/http reads as browsers and curl read this one, or an error if it is not certain what the server
-// means: lines that are not fields are left out, ICY, with which radio servers begin, becomes HTTP/1.0, and chunks in HTTP/1.0 are
-// read as chunks (RFC 9112 section 6.1), after which the connection ends. NUL, bare CR and a space before a colon, with which
-// messages are smuggled, are errors. The result may be raw itself.
+// repair returns a head that net/http reads as browsers and curl read this one, or an error if it is not certain what
+// the server means: lines that are not fields are left out, ICY, with which radio servers begin, becomes HTTP/1.0, and
+// chunks in HTTP/1.0 are read as chunks (RFC 9112 section 6.1), after which the connection ends. NUL, bare CR and a
+// space before a colon, with which messages are smuggled, are errors. The result may be raw itself.
 func repair(raw []byte) ([]byte, error) {
 	if bytes.IndexByte(raw, 0) >= 0 || bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n")) {
 		return nil, malformed("a NUL or a CR without LF in its head")
@@ -130,7 +130,10 @@ func flawOf(name, value []byte, colon bool) string {
 		return "a line without a colon in its head"
 	case !httpguts.ValidHeaderFieldName(string(name)):
 		return "a field whose name is not valid"
-	case bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f }):
+	case bytes.ContainsFunc(value, func(c rune) bool {
+		return c < ' ' && c != '\t' && c != '\r' && c != '\n' ||
+			c == 0x7f
+	}):
 		return "a field whose value has control characters"
 	}
 	return ""
@@ -138,7 +141,8 @@ func flawOf(name, value []byte, colon bool) string {
 
 // mayDrop reports whether a bad line with this name may be left out.
 func mayDrop(name []byte) bool {
-	if n := len(name); n > 0 && (strings.ContainsRune(" \t", rune(name[0])) || strings.ContainsRune(" \t", rune(name[n-1]))) {
+	if n := len(name); n > 0 && (strings.ContainsRune(" \t", rune(name[0])) ||
+		strings.ContainsRune(" \t", rune(name[n-1]))) {
 		return false
 	}
 	letters := strings.Map(func(c rune) rune {

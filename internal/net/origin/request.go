@@ -34,8 +34,8 @@ func appendRequest(b []byte, a *engine.RangeRequest) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// eachField calls emit for the fields of the GET for a, in a deterministic order. It adds only Host, Range, If-Range and
-// Accept-Encoding, and rejects bytes that could end a line early (RFC 9112 section 11.1).
+// eachField calls emit for the fields of the GET for a, in a deterministic order. It adds only Host, Range, If-Range
+// and Accept-Encoding, and rejects bytes that could end a line early (RFC 9112 section 11.1).
 func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	ranged := a.Range != segment.Range{}
 	if ranged && (a.Range.Start < 0 || a.Range.Empty()) {
@@ -90,8 +90,8 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	return nil
 }
 
-// checkField rejects a malformed field line; the value may contain any other bytes. The error does not quote the value, which may
-// be a secret.
+// checkField rejects a malformed field line; the value may contain any other bytes. The error does not quote the value,
+// which may be a secret.
 func checkField(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("malformed name of a header field")

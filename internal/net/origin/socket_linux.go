@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting reports whether a byte, the end of the stream or an error is pending in the socket. It does not block, even during a read
-// in another goroutine. It returns an error if the connection cannot be inspected.
+// waiting reports whether a byte, the end of the stream or an error is pending in the socket. It does not block, even
+// during a read in another goroutine. It returns an error if the connection cannot be inspected.
 func waiting(nc net.Conn) (bool, error) {
 	waits := true
 	err := control(nc, func(fd int) error {

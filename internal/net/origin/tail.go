@@ -6,11 +6,12 @@ import (
 	"net"
 )
 
-// tail is the connection below TLS. It records the end of the stream: crypto/tls reports a cut between two records as a plain io.EOF,
-// the same as a proper end (close_notify); but after a proper end it reads no further (RFC 9112 section 9.8).
+// tail is the connection below TLS. It records the end of the stream: crypto/tls reports a cut between two records as a
+// plain io.EOF, the same as a proper end (close_notify); but after a proper end it reads no further (RFC 9112 section
+// 9.8).
 //
-// It hands over one record at a time (RFC 8446 section 5.1). If crypto/tls gets the beginning of the next one, too, its buffer grows
-// to more than two records, and it keeps that as long as the connection is open.
+// It hands over one record at a time (RFC 8446 section 5.1). If crypto/tls gets the beginning of the next one, too, its
+// buffer grows to more than two records, and it keeps that as long as the connection is open.
 type tail struct {
 	net.Conn
 	cut bool // the stream ended before TLS did; owned by the reader
@@ -23,8 +24,8 @@ type tail struct {
 
 const recordHeader = 5 // bytes: type, version (2), length of what follows (2)
 
-// Read implements io.Reader. It reads the header of the next record together with the end of a record, and uses p as scratch space
-// for that.
+// Read implements io.Reader. It reads the header of the next record together with the end of a record, and uses p as
+// scratch space for that.
 func (t *tail) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

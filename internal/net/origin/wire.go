@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a body read of
-	// at least this size goes from the socket into the caller's slice without a copy once the buffer is empty.
+	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a body
+	// read of at least this size goes from the socket into the caller's slice without a copy once the buffer is empty.
 	bufferSize = 4 << 10
 	// MaxHead bounds the head of one answer, interim answers included, in bytes.
 	MaxHead = 256 << 10
@@ -20,7 +20,8 @@ const (
 
 var errHeadTooLong = errors.New("the response head is too long")
 
-// wire is the read side of a connection below its bufio.Reader. It hands on each head as a whole, repaired, and bounds its size.
+// wire is the read side of a connection below its bufio.Reader. It hands on each head as a whole, repaired, and bounds
+// its size.
 type wire struct {
 	conn net.Conn
 	err  error // first error of conn, sticky
@@ -86,8 +87,8 @@ func (w *wire) end() { w.reading, w.in, w.raw, w.repaired = false, intake{}, nil
 // ahead returns how many received bytes wait in br and here.
 func (w *wire) ahead(br *bufio.Reader) int { return br.Buffered() + len(w.out) }
 
-// hasField reports whether a raw head contains a field line with this name. It finds fields that net/http has silently removed, so
-// a folded line that looks like one counts as well.
+// hasField reports whether a raw head contains a field line with this name. It finds fields that net/http has silently
+// removed, so a folded line that looks like one counts as well.
 func hasField(raw []byte, name string) bool {
 	for line := range bytes.Lines(raw) {
 		if field, _, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(bytes.TrimSpace(field)), name) {

@@ -38,7 +38,9 @@ var reasons = map[uint64]string{
 
 // Status returns the state of a server. It does not name any destination.
 func (s *Server) Status() ServerStatus {
-	st := ServerStatus{Held: s.memory.used.Load(), Memory: s.memory.limit.Load(), Turned: s.turned.Load(), Draining: s.closing.Load()}
+	st := ServerStatus{
+		Held: s.memory.used.Load(), Memory: s.memory.limit.Load(), Turned: s.turned.Load(), Draining: s.closing.Load(),
+	}
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)
 	s.mu.Unlock()

@@ -22,7 +22,8 @@ import (
 
 const (
 	dialTime = 10 * time.Second // limit for making a lane, handshakes included
-	// A link over which no lane could be made is tried again after firstRetry; the pause doubles each time, up to lastRetry.
+	// A link over which no lane could be made is tried again after firstRetry; the pause doubles each time, up to
+	// lastRetry.
 	firstRetry, lastRetry = time.Second, time.Minute
 	// mostLanes is the largest number of lanes on a link.
 	mostLanes = parallel.Most
@@ -94,14 +95,16 @@ func (p *place) late(all []uint32) uint32 {
 // ErrRefused means that the relay did not accept an invitation.
 var ErrRefused = errors.New("the relay did not accept the invitation: it may have been used or be older than a quarter of an hour")
 
-// Enrol makes this client known to the relay that issued an invitation, and keeps the keys in the state file. Errors are those
-// of the connection, [ErrWrongKey], [ErrRefused], and those of the file.
+// Enrol makes this client known to the relay that issued an invitation, and keeps the keys in the state file. Errors
+// are those of the connection, [ErrWrongKey], [ErrRefused], and those of the file.
 func Enrol(ctx context.Context, path string, i Invitation) error {
 	return EnrolOver(ctx, path, i, new(net.Dialer).DialContext)
 }
 
 // EnrolOver is like Enrol, over a connection made by dial.
-func EnrolOver(ctx context.Context, path string, i Invitation, dial func(ctx context.Context, network, addr string) (net.Conn, error)) error {
+func EnrolOver(ctx context.Context, path string, i Invitation,
+	dial func(ctx context.Context, network, addr string) (net.Conn, error),
+) error {
 	key, err := newKey()
 	if err != nil {
 		return err
@@ -149,8 +152,8 @@ func pinned(server KeyID) func(tls.ConnectionState) error {
 	}
 }
 
-// NewClient returns a Client of the relay at an address that it was paired with. budget bounds the memory of all its streams,
-// in bytes.
+// NewClient returns a Client of the relay at an address that it was paired with. budget bounds the memory of all its
+// streams, in bytes.
 func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, error) {
 	var s clientState
 	if err := load(path, &s); err != nil {
@@ -346,8 +349,8 @@ func (c *Client) refusal(now time.Time) error {
 	return nil
 }
 
-// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a [ResetError] if
-// the relay recently reported that it refuses streams.
+// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a
+// [ResetError] if the relay recently reported that it refuses streams.
 func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	v := c.current

@@ -29,7 +29,13 @@ type Conn struct {
 }
 
 func newConn(s *session, id uint32) *Conn {
-	return &Conn{s: s, id: id, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), broken: make(chan struct{})}
+	return &Conn{
+		s:        s,
+		id:       id,
+		readable: make(chan struct{}, 1),
+		writable: make(chan struct{}, 1),
+		broken:   make(chan struct{}),
+	}
 }
 
 // fail breaks the stream. The session's lock is held.

@@ -38,8 +38,8 @@ func (m metered) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send sends the data that a socket receives over a stream, until the socket's end. It holds a buffer only while there is
-// something to copy: thousands of streams wait most of the time, for bytes or for room.
+// send sends the data that a socket receives over a stream, until the socket's end. It holds a buffer only while there
+// is something to copy: thousands of streams wait most of the time, for bytes or for room.
 func (c *Conn) send(ctx context.Context, a *account, from *net.TCPConn) error {
 	raw, err := from.SyscallConn()
 	if err != nil {

@@ -48,8 +48,8 @@ func (c *Client) counter(link string) *atomic.Int64 {
 	return n
 }
 
-// made records that a lane was made, or why not. A lane that has already ended counts as one that could not be made. stale
-// means that the lane is no longer needed.
+// made records that a lane was made, or why not. A lane that has already ended counts as one that could not be made.
+// stale means that the lane is no longer needed.
 func (c *Client) made(v *visit, p *place, id, old uint32, failure error) (stale bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

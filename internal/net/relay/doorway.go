@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// doorway bounds the connections that have not authenticated yet: maxHalfOpen from all addresses, and maxOfAddress from one. It
-// is safe for concurrent use.
+// doorway bounds the connections that have not authenticated yet: maxHalfOpen from all addresses, and maxOfAddress from
+// one. It is safe for concurrent use.
 type doorway struct {
 	mu  sync.Mutex
 	all int

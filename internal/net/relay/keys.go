@@ -32,8 +32,8 @@ func (Key) String() string { return "[key]" }
 // KeyID identifies a public key: its SHA-256, in base64 for URLs.
 type KeyID string
 
-// newKey generates a key. No identity begins with "-", because users type identities as command arguments, where it would be a
-// flag.
+// newKey generates a key. No identity begins with "-", because users type identities as command arguments, where it
+// would be a flag.
 func newKey() (Key, error) {
 	for {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -88,7 +88,8 @@ func peerOf(s tls.ConnectionState) KeyID {
 	return idOf(public)
 }
 
-// config returns the settings that both ends share: TLS 1.3, keys instead of names, and nothing that outlasts a connection.
+// config returns the settings that both ends share: TLS 1.3, keys instead of names, and nothing that outlasts a
+// connection.
 func (k Key) config(accept func(tls.ConnectionState) error) (*tls.Config, error) {
 	cert, err := k.certificate()
 	return &tls.Config{

@@ -15,12 +15,13 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// measureAddr is the destination of a stream on which the server itself sends zeros, at most maxMeasured. The domain never
-// exists (RFC 6761, section 6.4).
+// measureAddr is the destination of a stream on which the server itself sends zeros, at most maxMeasured. The domain
+// never exists (RFC 6761, section 6.4).
 const (
 	measureAddr = "measure.tributary.invalid:9"
 	maxMeasured = 64 << 20 // bytes
-	// measureTime is how long one measurement takes. Only its second half counts: the first half is the start of congestion control.
+	// measureTime is how long one measurement takes. Only its second half counts: the first half is the start of
+	// congestion control.
 	measureTime = 2 * time.Second
 	// laneTime is how long a measurement waits for a lane.
 	laneTime = 5 * time.Second
@@ -51,9 +52,12 @@ type Gain struct {
 	Failure error   // nil = the link was measured
 }
 
-// Measure downloads from the relay over each link, and over the fastest ones together: at most 64 MiB and at most 2 s each
-// time. It returns the links, fastest first, and the rate of all of them. Metered links are left out if there are others.
-func Measure(ctx context.Context, path, address string, links []link.Link, budget int64, log *slog.Logger) (gains []Gain, all float64, err error) {
+// Measure downloads from the relay over each link, and over the fastest ones together: at most 64 MiB and at most 2 s
+// each time. It returns the links, fastest first, and the rate of all of them. Metered links are left out if there are
+// others.
+func Measure(ctx context.Context, path, address string, links []link.Link, budget int64,
+	log *slog.Logger,
+) (gains []Gain, all float64, err error) {
 	c, err := NewClient(path, address, budget, log)
 	if err != nil {
 		return nil, 0, err

@@ -18,9 +18,9 @@ const (
 	findTime = 3 * time.Second // limit for an answer from a relay
 )
 
-// Nearest is a client of several relays, which share nothing. It uses the relay that answers first, until that relay is away or
-// about to stop; tunnels then start at another one, and those of the old one continue until they end. Create it with
-// NewNearest; Run must be running.
+// Nearest is a client of several relays, which share nothing. It uses the relay that answers first, until that relay is
+// away or about to stop; tunnels then start at another one, and those of the old one continue until they end. Create it
+// with NewNearest; Run must be running.
 type Nearest struct {
 	addresses []string
 	client    func(address string) (*Client, error)
@@ -38,7 +38,8 @@ type running struct {
 	stop context.CancelFunc
 }
 
-// NewNearest returns a Nearest for relays that this client was paired with. budget applies to each relay, as in [NewClient].
+// NewNearest returns a Nearest for relays that this client was paired with. budget applies to each relay, as in
+// [NewClient].
 func NewNearest(path string, addresses []string, budget int64, log *slog.Logger) (*Nearest, error) {
 	client := func(address string) (*Client, error) { return NewClient(path, address, budget, log) }
 	for _, a := range addresses {

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// SetInstalled records in a client's state file the ssh destination on which this client set up the relay at an address.
+// SetInstalled records in a client's state file the ssh destination on which this client set up the relay at an
+// address.
 func SetInstalled(path, address, destination string) error {
 	_, err := change(path, func(s *clientState) error {
 		p, ok := s.Relays[address]

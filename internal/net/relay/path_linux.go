@@ -12,8 +12,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/lanes"
 )
 
-// unsentLowat is how many unsent bytes a lane's socket accepts (TCP_NOTSENT_LOWAT): bytes that wait there cannot move to
-// another lane, and small messages wait behind them.
+// unsentLowat is how many unsent bytes a lane's socket accepts (TCP_NOTSENT_LOWAT): bytes that wait there cannot move
+// to another lane, and small messages wait behind them.
 const unsentLowat = 16 << 10
 
 // prepare sets the options of a lane's socket.
@@ -39,9 +39,9 @@ func pace(rc syscall.RawConn) {
 	})
 }
 
-// restartControl makes the BBR of a lane look for the rate of its link as at the start of a connection, but from its current
-// window. Otherwise BBR raises its estimate by a quarter in eight round trips. Other congestion controls do not have anything
-// like this.
+// restartControl makes the BBR of a lane look for the rate of its link as at the start of a connection, but from its
+// current window. Otherwise BBR raises its estimate by a quarter in eight round trips. Other congestion controls do not
+// have anything like this.
 func restartControl(rc syscall.RawConn) {
 	if controlOf(rc) != "bbr" || !mayUse("bbr") {
 		return
@@ -53,8 +53,8 @@ func restartControl(rc syscall.RawConn) {
 	})
 }
 
-// useModel makes a lane send with BBR, which does not shrink its window at each lost packet, if the kernel has BBR. It reports
-// whether the lane sends with BBR now.
+// useModel makes a lane send with BBR, which does not shrink its window at each lost packet, if the kernel has BBR. It
+// reports whether the lane sends with BBR now.
 func useModel(rc syscall.RawConn) bool {
 	_ = rc.Control(func(fd uintptr) { _ = setControl(int(fd), "bbr") })
 	return controlOf(rc) == "bbr"
@@ -92,8 +92,8 @@ func tcpInfo(rc syscall.RawConn) (info *unix.TCPInfo, ok bool) {
 	return info, err == nil && failed == nil
 }
 
-// receptionOf returns what the client has to know about a lane. Received data has a round trip of its own (tcpi_rcv_rtt): an
-// end that only receives sends too little to measure one.
+// receptionOf returns what the client has to know about a lane. Received data has a round trip of its own
+// (tcpi_rcv_rtt): an end that only receives sends too little to measure one.
 func receptionOf(rc syscall.RawConn) (r lanes.Reception, ok bool) {
 	info, ok := tcpInfo(rc)
 	if !ok || info.Min_rtt == math.MaxUint32 {
@@ -120,7 +120,8 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	flying := int(info.Unacked) - int(info.Sacked) - int(info.Lost) + int(info.Retrans)
 	p = lanes.Path{
 		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
-		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info), Hole: info.Sacked > 0,
+		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info),
+		Hole:     info.Sacked > 0,
 		Progress: uint64(info.Delivered) * uint64(mss), Threshold: threshold(info),
 	}
 	if info.Min_rtt != math.MaxUint32 {
@@ -132,9 +133,9 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	return p, true
 }
 
-// threshold returns the congestion window, in bytes, that the lane returned to after a loss, 0 if nothing was lost. Without a loss,
-// CUBIC ends slow start as soon as round trips become longer (HyStart++, RFC 9406), which on a busy machine is too soon, and says
-// nothing about the link.
+// threshold returns the congestion window, in bytes, that the lane returned to after a loss, 0 if nothing was lost.
+// Without a loss, CUBIC ends slow start as soon as round trips become longer (HyStart++, RFC 9406), which on a busy
+// machine is too soon, and says nothing about the link.
 func threshold(info *unix.TCPInfo) int64 {
 	if info.Total_retrans == 0 {
 		return 0

@@ -35,7 +35,8 @@ func (r *roster) limits(client KeyID) Limits {
 
 func (r *roster) refresh() {
 	now, err := os.Stat(r.path)
-	if err == nil && r.read != nil && os.SameFile(now, r.read) && now.ModTime().Equal(r.read.ModTime()) && now.Size() == r.read.Size() {
+	if err == nil && r.read != nil && os.SameFile(now, r.read) && now.ModTime().Equal(r.read.ModTime()) &&
+		now.Size() == r.read.Size() {
 		return
 	}
 	r.read, r.known = now, serverState{}

@@ -324,8 +324,8 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 	return v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c, new(atomic.Int64))
 }
 
-// session returns the session that a lane belongs to, with the status to answer. Until joined is called, the lane counts as one
-// of the session's.
+// session returns the session that a lane belongs to, with the status to answer. Until joined is called, the lane
+// counts as one of the session's.
 func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) (*served, byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,8 +376,8 @@ func (s *Server) remove(v *served) {
 	}
 }
 
-// evict ends the session of a key that has been without a lane for the longest time, and reports whether there was one: a
-// client that restarts leaves its last session behind. The caller holds the lock.
+// evict ends the session of a key that has been without a lane for the longest time, and reports whether there was one:
+// a client that restarts leaves its last session behind. The caller holds the lock.
 func (s *Server) evict(key KeyID) bool {
 	var oldest *served
 	for _, v := range s.sessions {
@@ -454,7 +454,9 @@ func (s *Server) dial(c *Conn, host, to string) (net.Conn, error) {
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	d := net.Dialer{KeepAlive: keepAlive, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	d := net.Dialer{KeepAlive: keepAlive, ControlContext: func(_ context.Context, _, address string,
+		_ syscall.RawConn,
+	) error {
 		return s.permit(host, address)
 	}}
 	return d.DialContext(ctx, "tcp", to)

@@ -21,8 +21,8 @@ const (
 	keepAlive  = 60 * time.Second
 )
 
-// holdable is how much of a budget the streams of a session may hold, in bytes. The garbage collector needs half as much again
-// for data that was read.
+// holdable is how much of a budget the streams of a session may hold, in bytes. The garbage collector needs half as
+// much again for data that was read.
 func holdable(budget int64) int64 { return budget / 3 * 2 }
 
 // session is one end of a session: its streams, and its lanes, each with a goroutine that reads and one that writes.
@@ -48,8 +48,8 @@ type session struct {
 	warned  bool
 }
 
-// silentTime is how long a lane is silent before another connection is made over its link: less than the kernel's pause between
-// two retransmissions by then.
+// silentTime is how long a lane is silent before another connection is made over its link: less than the kernel's pause
+// between two retransmissions by then.
 const silentTime = 500 * time.Millisecond
 
 func newSession(c lanes.Config) *session {
@@ -145,7 +145,15 @@ func (s *session) add(id uint32, conn, raw net.Conn, carried *atomic.Int64) erro
 	if err := prepare(sc); err != nil {
 		return err
 	}
-	w := &wire{id: id, conn: conn, raw: raw, info: info, carried: carried, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	w := &wire{
+		id:      id,
+		conn:    conn,
+		raw:     raw,
+		info:    info,
+		carried: carried,
+		wake:    make(chan struct{}, 1),
+		gone:    make(chan struct{}),
+	}
 	w.model.Store(controlOf(info) == "bbr")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +264,8 @@ func (s *session) conns() []*Conn {
 	return slices.Collect(maps.Values(s.streams))
 }
 
-// quiet reports whether the other end has everything that was sent to it and no stream is open, or the session has ended.
+// quiet reports whether the other end has everything that was sent to it and no stream is open, or the session has
+// ended.
 func (s *session) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,8 @@ type serverState struct {
 	Key     Key                  `json:"key"`
 	Clients map[KeyID]time.Time  `json:"clients"` // when each was paired
 	Tokens  map[string]time.Time `json:"tokens"`  // when each expires, by hash
-	// Limits are the limits of clients, TokenLimits those of future users of a token. A client without an entry has no limits.
+	// Limits are the limits of clients, TokenLimits those of future users of a token. A client without an entry has no
+	// limits.
 	Limits      map[KeyID]Limits  `json:"limits,omitempty"`
 	TokenLimits map[string]Limits `json:"token_limits,omitempty"`
 }
@@ -96,8 +97,8 @@ func (s *serverState) ensureKey() (err error) {
 	return err
 }
 
-// Invite creates an invitation to the server with this state file. It is valid once, for a quarter of an hour. The client that
-// uses it gets the limits l.
+// Invite creates an invitation to the server with this state file. It is valid once, for a quarter of an hour. The
+// client that uses it gets the limits l.
 func Invite(path, address string, l Limits) (Invitation, error) {
 	i := Invitation{Address: address, token: make([]byte, tokenSize)}
 	rand.Read(i.token)
@@ -193,7 +194,8 @@ func LimitsOf(path string) (map[KeyID]Limits, error) {
 	return s.Limits, err
 }
 
-// Limit changes the limits of the client whose key starts with beginning. They apply within removedAfter, also to running tunnels.
+// Limit changes the limits of the client whose key starts with beginning. They apply within removedAfter, also to
+// running tunnels.
 func Limit(path, beginning string, how func(*Limits)) (k KeyID, l Limits, err error) {
 	_, err = change(path, func(s *serverState) error {
 		if k, err = s.find(beginning); err != nil {

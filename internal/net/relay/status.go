@@ -43,7 +43,8 @@ const (
 	CodeRestarted   Code = "restarted"    // the relay has forgotten the session; the next attempt starts a new one
 )
 
-// errNoProtocol is the alert of a TLS server that does not speak the relay's protocol (no_application_protocol, RFC 7301).
+// errNoProtocol is the alert of a TLS server that does not speak the relay's protocol (no_application_protocol, RFC
+// 7301).
 var errNoProtocol = tls.AlertError(120)
 
 // codeOf returns the code of a failed attempt to make a lane.

@@ -15,8 +15,8 @@ type usage struct {
 	Bytes int64  `json:"bytes"` // bytes of tunnels, both directions, in that month, including lent bytes
 }
 
-// lease is how many bytes are recorded as used in one step. After a crash, the count is too high by at most this much, never
-// too low.
+// lease is how many bytes are recorded as used in one step. After a crash, the count is too high by at most this much,
+// never too low.
 const lease = 16 << 20
 
 // usageFile returns the path of a key's usage file: it is a separate file because it changes often.
@@ -26,9 +26,9 @@ func usageFile(state string, k KeyID) string {
 
 func monthOf(now time.Time) string { return now.UTC().Format("2006-01") }
 
-// lend records up to want bytes as used, so that a month has no more than limit (0 = no limit), and returns how many. If fewer
-// than least are available, it lends none, and the error is a [ResetError] with CauseMonth. A clock that goes back does not
-// start a new month.
+// lend records up to want bytes as used, so that a month has no more than limit (0 = no limit), and returns how many.
+// If fewer than least are available, it lends none, and the error is a [ResetError] with CauseMonth. A clock that goes
+// back does not start a new month.
 func lend(path, month string, want, least, limit int64) (lent int64, err error) {
 	_, err = change(path, func(u *usage) error {
 		if month > u.Month {
@@ -60,8 +60,8 @@ func giveBack(path, month string, n int64) error {
 	return err
 }
 
-// Used returns how many bytes the tunnels of a client have carried this month, both directions; while the server runs, up to 16
-// MiB that were lent to it also count as used.
+// Used returns how many bytes the tunnels of a client have carried this month, both directions; while the server runs,
+// up to 16 MiB that were lent to it also count as used.
 func Used(path string, k KeyID, now time.Time) (int64, error) {
 	var u usage
 	if err := load(usageFile(path, k), &u); err != nil || u.Month < monthOf(now) {

@@ -78,7 +78,8 @@ func (s *session) read(w *wire) {
 	}
 }
 
-// frameBuffer is the size of a buffer for the data of a large frame, in bytes. Small ones are kept in memory of their own size.
+// frameBuffer is the size of a buffer for the data of a large frame, in bytes. Small ones are kept in memory of their
+// own size.
 const frameBuffer = 16 << 10
 
 // kept returns a copy of a frame's data.

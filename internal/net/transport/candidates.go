@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
-// Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this
-// configuration makes about it now, and the Resolver that it would use.
+// Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with
+// this configuration makes about it now, and the Resolver that it would use.
 func Candidates(cfg config.Config) ([]discover.Candidate, *link.Resolver, error) {
 	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

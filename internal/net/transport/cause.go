@@ -27,8 +27,8 @@ type Failure struct {
 	RetryAfter time.Duration // delay that the origin asked for; 0 = none
 }
 
-// LinkError is the error of a request that went over one link as it is, or of reading the Body of its response: Link is the
-// link's name, and Err is net/http's error.
+// LinkError is the error of a request that went over one link as it is, or of reading the Body of its response: Link is
+// the link's name, and Err is net/http's error.
 type LinkError struct {
 	Link string
 	Err  error
@@ -48,8 +48,8 @@ func onLink(err error, name string) error {
 	return &LinkError{name, err}
 }
 
-// FailureOf returns why a request, or reading the Body of its response, failed. If the error does not come from an attempt over
-// a link, like that of a context, the Outcome is Unknown unless the error itself says more.
+// FailureOf returns why a request, or reading the Body of its response, failed. If the error does not come from an
+// attempt over a link, like that of a context, the Outcome is Unknown unless the error itself says more.
 func FailureOf(err error) Failure {
 	f := Failure{Outcome: fault.Unknown}
 	if a := (*engine.AttemptError)(nil); errors.As(err, &a) {
@@ -64,7 +64,8 @@ func FailureOf(err error) Failure {
 	}
 	if l := (*LinkError)(nil); errors.As(err, &l) {
 		f.Link = l.Link
-		if f.Outcome == fault.Unknown && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))) {
+		if f.Outcome == fault.Unknown && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.As(err, new(*net.OpError))) {
 			f.Outcome = fault.Reset
 		}
 	}

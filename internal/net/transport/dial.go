@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// linkPath is the Path of a link with the parts common to all kinds of links: it counts and remembers connections, and applies
-// the link's limits to them.
+// linkPath is the Path of a link with the parts common to all kinds of links: it counts and remembers connections, and
+// applies the link's limits to them.
 type linkPath struct {
 	t    *Transport
 	link link.Link // with its own Path
@@ -73,10 +73,12 @@ func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
 func (t *Transport) dialer() *link.Dialer {
 	return &link.Dialer{
 		Binder: t.binder, Allow: t.check,
-		Resolver: &link.Resolver{Binder: t.binder, AllLinksAllowed: anyAllowed(*t.live.Load()), Over: t.reach.Over, Names: t.names},
-		Buffer:   t.buffer,
-		RTT:      func(l link.Link) time.Duration { return t.engine.RTT(l.Name) },
-		Slots:    t.slots,
+		Resolver: &link.Resolver{
+			Binder: t.binder, AllLinksAllowed: anyAllowed(*t.live.Load()), Over: t.reach.Over, Names: t.names,
+		},
+		Buffer: t.buffer,
+		RTT:    func(l link.Link) time.Duration { return t.engine.RTT(l.Name) },
+		Slots:  t.slots,
 	}
 }
 

@@ -18,16 +18,17 @@ type inward struct {
 // maxInward bounds the number of names in leads.
 const maxInward = 1000
 
-// Inward reports whether a name led to this machine, or to a network that only this machine reaches, when it was dialed.
+// Inward reports whether a name led to this machine, or to a network that only this machine reaches, when it was
+// dialed.
 func (t *Transport) Inward(host string) bool {
 	t.inward.mu.Lock()
 	defer t.inward.mu.Unlock()
 	return t.inward.leads[plainName(host)]
 }
 
-// KeepOut keeps a name from leading to this machine, or to a network that only this machine reaches, until release is called, once.
-// It matters only if Config.Allow contains these: a server on the internet must not redirect there, although the user may go
-// anywhere. Meanwhile nobody else may go there by that name, either.
+// KeepOut keeps a name from leading to this machine, or to a network that only this machine reaches, until release is
+// called, once. It matters only if Config.Allow contains these: a server on the internet must not redirect there,
+// although the user may go anywhere. Meanwhile nobody else may go there by that name, either.
 func (t *Transport) KeepOut(host string) (release func()) {
 	name := plainName(host)
 	t.inward.mu.Lock()

@@ -12,7 +12,9 @@ import (
 )
 
 // MeasureRelay downloads from a relay over the links of this machine, see [relay.Measure].
-func MeasureRelay(ctx context.Context, cfg config.Config, path, address string, log *slog.Logger) (gains []relay.Gain, all float64, err error) {
+func MeasureRelay(ctx context.Context, cfg config.Config, path, address string,
+	log *slog.Logger,
+) (gains []relay.Gain, all float64, err error) {
 	cfg.Relay = config.Default().Relay
 	t, err := Own(cfg, nil, log)
 	if err != nil {

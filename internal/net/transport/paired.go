@@ -11,7 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
-// pairedRelay is the second end for Config.Paired: a client of the relays that are currently paired. Run must be running.
+// pairedRelay is the second end for Config.Paired: a client of the relays that are currently paired. Run must be
+// running.
 type pairedRelay struct {
 	t       *Transport
 	state   string
@@ -110,9 +111,9 @@ func (p *pairedRelay) Status() relay.Status {
 // ErrNotSaved means that the record of the known relays could not be read or written.
 var ErrNotSaved = errors.New("the file with the keys of relays cannot be read or written")
 
-// Pair adds the relay of an invitation, uses it from now on, and returns its address; only with Config.Paired. It connects over
-// the first link that can. Errors are [relay.ErrNotInvitation], those of a dial, [relay.ErrWrongKey], [relay.ErrRefused] and
-// ErrNotSaved. None of them contains the invitation.
+// Pair adds the relay of an invitation, uses it from now on, and returns its address; only with Config.Paired. It
+// connects over the first link that can. Errors are [relay.ErrNotInvitation], those of a dial, [relay.ErrWrongKey],
+// [relay.ErrRefused] and ErrNotSaved. None of them contains the invitation.
 func (t *Transport) Pair(ctx context.Context, invitation string) (address string, err error) {
 	i, err := relay.ParseInvitation(invitation)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// priorRadios are the radios that links of a kind are assumed to have if a goal asks and the configuration does not say. Both
-// are from one phone, so that they are comparable.
+// priorRadios are the radios that links of a kind are assumed to have if a goal asks and the configuration does not
+// say. Both are from one phone, so that they are comparable.
 var priorRadios = map[string]string{link.KindWiFi: "galaxy-s3/wifi", link.KindCellular: "galaxy-s3/lte"}
 
 // radios finds the radios of links. follow owns it.

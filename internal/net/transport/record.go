@@ -18,22 +18,23 @@ import (
 const (
 	recordEvery = time.Minute // between two writes
 
-	// recordLock is how long to wait for another process that holds the file. A process that gives up loses its findings of the
-	// last minute.
+	// recordLock is how long to wait for another process that holds the file. A process that gives up loses its findings
+	// of the last minute.
 	recordLock = time.Second
 )
 
-// HistoryFile returns the path for Config.History in the user's state folder, "" if the configuration wants none or the user
-// does not have such a folder.
+// HistoryFile returns the path for Config.History in the user's state folder, "" if the configuration wants none or the
+// user does not have such a folder.
 func HistoryFile(cfg config.Config) string {
-	if !cfg.Remember || os.Getenv("STATE_DIRECTORY") == "" && os.Getenv("XDG_STATE_HOME") == "" && os.Getenv("HOME") == "" {
+	if !cfg.Remember || os.Getenv("STATE_DIRECTORY") == "" && os.Getenv("XDG_STATE_HOME") == "" &&
+		os.Getenv("HOME") == "" {
 		return ""
 	}
 	return statefile.Path(os.Getenv, "history")
 }
 
-// recorder keeps what an engine remembers in a file that other processes use too: it reads the file, adds the new findings, and
-// writes it. The findings added by the others then count here.
+// recorder keeps what an engine remembers in a file that other processes use too: it reads the file, adds the new
+// findings, and writes it. The findings added by the others then count here.
 type recorder struct {
 	path   string
 	engine *engine.Engine

@@ -44,12 +44,15 @@ func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error
 // relayHeadStart is how long the relay has to connect a tunnel before a link tries too.
 const relayHeadStart = 250 * time.Millisecond
 
-// notRelayed are domains that refuse or suspect clients with the address of a hosting company: streaming services and banks.
-// Their users are better off with their own address.
+// notRelayed are domains that refuse or suspect clients with the address of a hosting company: streaming services and
+// banks. Their users are better off with their own address.
 var notRelayed = []string{
-	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com", "hbomax.com", "spotify.com",
-	"paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com", "channel4.com", "zdf.de", "ardmediathek.de",
-	"paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com", "citi.com", "hsbc.com", "barclays.co.uk", "sparkasse.de", "ing.de",
+	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com", "hbomax.com",
+	"spotify.com",
+	"paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com", "channel4.com", "zdf.de",
+	"ardmediathek.de",
+	"paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com", "citi.com", "hsbc.com", "barclays.co.uk",
+	"sparkasse.de", "ing.de",
 }
 
 // Relay returns the state of the relay, false if none is used.
@@ -60,7 +63,8 @@ func (t *Transport) Relay() (relay.Status, bool) {
 	return t.relay.Status(), true
 }
 
-// relayed returns how many bytes the lanes have carried, by name of the link, and the number of tunnels through the relay.
+// relayed returns how many bytes the lanes have carried, by name of the link, and the number of tunnels through the
+// relay.
 func (t *Transport) relayed() (carried map[string]int64, tunnels int) {
 	s, ok := t.Relay()
 	if !ok {
@@ -85,8 +89,8 @@ func (t *Transport) hasRelay() bool {
 	return t.relay != nil && (t.paired == nil || t.paired.now() != nil)
 }
 
-// relays reports whether a tunnel to addr may use the relay: private destinations belong to this network, mail needs an address
-// of its own, and lanes may be on metered links.
+// relays reports whether a tunnel to addr may use the relay: private destinations belong to this network, mail needs an
+// address of its own, and lanes may be on metered links.
 func (t *Transport) relays(ctx context.Context, addr string) bool {
 	o := OptionsOf(ctx)
 	if !t.hasRelay() || o.Request().Unmetered {
@@ -129,8 +133,8 @@ func (p relayPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Inf
 // Probe implements link.Path.
 func (relayPath) Probe(context.Context) error { return link.ErrNothingToProbe }
 
-// raceRelay connects through the relay, or over one link if the relay is away, fails or is late. The losing connection is
-// closed before it returns. An error is that of the link.
+// raceRelay connects through the relay, or over one link if the relay is away, fails or is late. The losing connection
+// is closed before it returns. An error is that of the link.
 func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, string, error) {
 	type dialed struct {
 		conn   net.Conn

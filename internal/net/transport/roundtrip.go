@@ -21,11 +21,12 @@ import (
 	"github.com/tributary-http/tributary/internal/net/origin"
 )
 
-// RoundTrip implements http.RoundTripper. A GET that can be divided gets a response whose content arrives over all links; every
-// other request goes over one link as it is. A request is dialed as its URL says, whatever its Host.
+// RoundTrip implements http.RoundTripper. A GET that can be divided gets a response whose content arrives over all
+// links; every other request goes over one link as it is. A request is dialed as its URL says, whatever its Host.
 //
-// It adds no header field and decodes no content coding. Interim responses go to the Got1xxResponse hook of net/http/httptrace.
-// The Body of a 101 is an io.ReadWriteCloser. If content breaks off after the head, reading the Body fails.
+// It adds no header field and decodes no content coding. Interim responses go to the Got1xxResponse hook of
+// net/http/httptrace. The Body of a 101 is an io.ReadWriteCloser. If content breaks off after the head, reading the
+// Body fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	o := engine.OptionsOf(r.Context())
 	reason := opening.Reason(o.Undivided)
@@ -48,7 +49,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 const PlayerStartup = 2 * time.Second
 
 // pass sends a request over one link.
-func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason opening.Reason) (*http.Response, error) {
+func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request,
+	reason opening.Reason,
+) (*http.Response, error) {
 	usage := engine.OptionsOf(r.Context()).Usage
 	usage.SetReason(string(reason))
 	if r.Method == http.MethodGet {
@@ -58,7 +61,8 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	if err != nil {
 		return nil, onLink(err, l.Name)
 	}
-	if r.Method == http.MethodHead && resp.StatusCode == http.StatusOK && resp.ContentLength > 0 && resp.Header.Get("Content-Encoding") == "" {
+	if r.Method == http.MethodHead && resp.StatusCode == http.StatusOK && resp.ContentLength > 0 &&
+		resp.Header.Get("Content-Encoding") == "" {
 		t.engine.Hint(target(r), resp.ContentLength) // many programs ask for the size before they download
 	}
 	usage.Add(l.Name, 0, 0)
@@ -106,7 +110,8 @@ func (t *Transport) divide(r *http.Request, o Options) (*http.Response, error) {
 	return &http.Response{
 		Status: strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))), StatusCode: resp.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: resp.Header, ContentLength: resp.ContentLength, Body: &dividedBody{resp.Body, resp.ID}, Trailer: resp.Trailer, Request: r,
+		Header: resp.Header, ContentLength: resp.ContentLength, Body: &dividedBody{resp.Body, resp.ID},
+		Trailer: resp.Trailer, Request: r,
 	}, nil
 }
 
@@ -119,8 +124,8 @@ func target(r *http.Request) engine.Target {
 	return engine.Target{Scheme: r.URL.Scheme, Host: host, Addr: origin.HostPort(r.URL), Path: path(r.URL, host)}
 }
 
-// path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, which is how net/http
-// writes paths that begin with two slashes.
+// path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, which is how
+// net/http writes paths that begin with two slashes.
 func path(u *url.URL, host string) string {
 	if rest, ok := strings.CutPrefix(u.Opaque, "//"+host); ok {
 		return rest
@@ -128,8 +133,8 @@ func path(u *url.URL, host string) string {
 	return u.RequestURI()
 }
 
-// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name; if the relay may be used
-// and is reachable, it connects through the relay over all links, and returns "".
+// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name; if the relay may
+// be used and is reachable, it connects through the relay over all links, and returns "".
 func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
 	if t.relays(ctx, addr) {
 		return t.raceRelay(ctx, addr)
@@ -140,7 +145,8 @@ func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, stri
 // Untrusted reports whether some links must not see credentials.
 func (t *Transport) Untrusted() bool { return t.passThrough.Untrusted() }
 
-// Overtaken notes that a tunnel got no answer over a link, but one over another: for a while, the link starts after the others.
+// Overtaken notes that a tunnel got no answer over a link, but one over another: for a while, the link starts after the
+// others.
 func (t *Transport) Overtaken(name string) { t.passThrough.Overtaken(name) }
 
 // dialDirect connects over one link.
@@ -153,13 +159,14 @@ func (t *Transport) dialDirect(ctx context.Context, addr string) (net.Conn, stri
 type Dialed struct {
 	Conn net.Conn
 	Link string // link that carries the connection
-	// Greet performs the TLS handshake on Conn, verifies the origin, and keeps the connection for the next request. It returns the
-	// protocol that the origin chose (ALPN), and whether the origin asked for a client certificate. Conn then belongs to Greet.
+	// Greet performs the TLS handshake on Conn, verifies the origin, and keeps the connection for the next request. It
+	// returns the protocol that the origin chose (ALPN), and whether the origin asked for a client certificate. Conn then
+	// belongs to Greet.
 	Greet func(ctx context.Context) (protocol string, asked bool, err error)
 }
 
-// DialOrigin connects to addr ("host:port") over the first link that can. Meanwhile it prepares connections over the other
-// links with which a GET starts.
+// DialOrigin connects to addr ("host:port") over the first link that can. Meanwhile it prepares connections over the
+// other links with which a GET starts.
 func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error) {
 	to := engine.Target{Scheme: "https", Host: strings.TrimSuffix(addr, ":443"), Addr: addr} // as requests name it
 	d, err := t.passThrough.DialAmong(ctx, addr, func(links []link.Link) {
@@ -179,9 +186,11 @@ func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error)
 	return Dialed{d.Conn, d.Link.Name, greet}, nil
 }
 
-// greet does the TLS handshake with an origin. If its certificate is not valid over a link, another link may lead to the origin
-// itself; the error is that of the first link if none does.
-func (t *Transport) greet(ctx context.Context, d origin.Dialed, to engine.Target) (protocol string, asked bool, err error) {
+// greet does the TLS handshake with an origin. If its certificate is not valid over a link, another link may lead to
+// the origin itself; the error is that of the first link if none does.
+func (t *Transport) greet(ctx context.Context, d origin.Dialed,
+	to engine.Target,
+) (protocol string, asked bool, err error) {
 	var first error
 	var tried []string
 	for {
@@ -228,7 +237,8 @@ func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
 // Close closes the connections that no request uses.
 func (s *Session) Close() { s.pinned.Close() }
 
-// NeedsSession reports whether credentials may apply to more than their request: to all that follow on the same connection.
+// NeedsSession reports whether credentials may apply to more than their request: to all that follow on the same
+// connection.
 func NeedsSession(h http.Header) bool { return opening.AuthenticatesConnection(h) }
 
 // Status is a snapshot of links and transfers for observers.
@@ -247,15 +257,15 @@ func (t *Transport) Status() Status {
 	return s
 }
 
-// Options are what a context says about its requests and tunnels, see [engine.Options]. Flow says who asks, Links which links may
-// carry them.
+// Options are what a context says about its requests and tunnels, see [engine.Options]. Flow says who asks, Links which
+// links may carry them.
 type (
 	Options = engine.Options
 	Flow    = spread.Flow
 )
 
-// Consent states whether metered links may carry what a client asks for, see [engine.Consent]. After it changes, LookAgain must
-// be called.
+// Consent states whether metered links may carry what a client asks for, see [engine.Consent]. After it changes,
+// LookAgain must be called.
 type Consent = engine.Consent
 
 // With returns a context whose Options change makes from those of ctx.
@@ -287,6 +297,6 @@ func ReasonText(word string) string { return opening.Reason(word).Text() }
 // RetryAfter returns how long the server of a response asks to wait, 0 if it does not.
 func RetryAfter(h http.Header, now time.Time) time.Duration { return origin.RetryAfter(h, now) }
 
-// Public reports whether a host, a name or an address, belongs to the internet: where this is required, no server can redirect
-// a request to a host that only this network knows. Where names really lead is checked before each dial.
+// Public reports whether a host, a name or an address, belongs to the internet: where this is required, no server can
+// redirect a request to a host that only this network knows. Where names really lead is checked before each dial.
 func Public(host string) bool { return link.Public(host) }

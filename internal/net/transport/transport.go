@@ -36,12 +36,13 @@ type Config struct {
 	Log      *slog.Logger
 	Source   discover.Source // source of the links
 
-	// Binder ties sockets to the links that Source returns without a Path. Names, if not nil, resolves names over these links in
-	// place of DNS servers.
+	// Binder ties sockets to the links that Source returns without a Path. Names, if not nil, resolves names over these
+	// links in place of DNS servers.
 	Binder link.Binder
 	Names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error)
 
-	// Limits, if not nil, returns the data limits of accounts by name; Limited receives a value when they may have changed.
+	// Limits, if not nil, returns the data limits of accounts by name; Limited receives a value when they may have
+	// changed.
 	Limits  func() map[string]allowance.Limit
 	Limited <-chan struct{}
 
@@ -56,9 +57,9 @@ type Config struct {
 
 	// RelayState is the file that describes how to reach the relay of the settings; "" = no relay is used.
 	RelayState string
-	// Paired means that tunnels use every relay in RelayState, whatever the settings say, including those that Pair adds. Lanes
-	// use metered links beside others while Pays, which must then not be nil, reports that some client may use metered links: an
-	// app shows these links only if the user wants them to be used beside others.
+	// Paired means that tunnels use every relay in RelayState, whatever the settings say, including those that Pair adds.
+	// Lanes use metered links beside others while Pays, which must then not be nil, reports that some client may use
+	// metered links: an app shows these links only if the user wants them to be used beside others.
 	Paired bool
 	Pays   func() bool
 
@@ -66,17 +67,17 @@ type Config struct {
 	Scheduler func() schedule.Scheduler
 
 	Observers []engine.Observer
-	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
-	// further links could help, see engine.Config.
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of
+	// those that further links could help, see engine.Config.
 	Running func(transfers, further int)
-	// Undivided, if not nil, is called with the number of running tunnels and pass-through requests whenever it changes, and with
-	// the number of those whose program could use further links. It must not block, nor call the Transport.
+	// Undivided, if not nil, is called with the number of running tunnels and pass-through requests whenever it changes,
+	// and with the number of those whose program could use further links. It must not block, nor call the Transport.
 	Undivided func(running, spread int)
-	// LinkDown, if not nil, is called with the name of a link that went down or was banned for every origin: connections over it
-	// are dead.
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for every origin: connections
+	// over it are dead.
 	LinkDown func(name string)
-	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have changed.
-	// It must not block.
+	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have
+	// changed. It must not block.
 	Metered func(names map[string]bool)
 }
 
@@ -119,7 +120,8 @@ type Transport struct {
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, limits: c.Limits, limited: c.Limited, metered: c.Metered,
+		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder,
+		limits: c.Limits, limited: c.Limited, metered: c.Metered,
 		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 		expected: make(chan expected, maxExpected),
 	}
@@ -159,7 +161,8 @@ func New(c Config) (*Transport, error) {
 	}
 	t.engine = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
-		Scheduler: scheduler, MostConns: connections, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
+		Scheduler: scheduler, MostConns: connections, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow),
+		Threshold:   int64(t.cfg.Threshold),
 		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
 		Behind: func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
 		Heard:  t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
@@ -196,8 +199,8 @@ func New(c Config) (*Transport, error) {
 	return t, nil
 }
 
-// scheduling returns what makes the schedulers, and the number of connections over one link that a transfer may have: one with any but
-// the default scheduler, as in the papers.
+// scheduling returns what makes the schedulers, and the number of connections over one link that a transfer may have:
+// one with any but the default scheduler, as in the papers.
 func scheduling(c Config) (scheduler func() schedule.Scheduler, connections int, err error) {
 	if c.Scheduler != nil {
 		return c.Scheduler, 1, nil
@@ -217,8 +220,8 @@ func (t *Transport) Close() {
 	t.pool.Close()
 }
 
-// Start watches the links and maintains them until stop is called, which waits for both to end; the end of ctx does not stop
-// them. Start returns when the engine has the current links: a request made immediately afterwards finds them.
+// Start watches the links and maintains them until stop is called, which waits for both to end; the end of ctx does not
+// stop them. Start returns when the engine has the current links: a request made immediately afterwards finds them.
 func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	links, err := t.source.Watch(ctx)
@@ -324,8 +327,8 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	}
 }
 
-// withdraw ends everything that runs over metered links and may not, except transfers, which the engine looks after. When a
-// link becomes metered, its idle connections are closed: closing them later would cost something.
+// withdraw ends everything that runs over metered links and may not, except transfers, which the engine looks after.
+// When a link becomes metered, its idle connections are closed: closing them later would cost something.
 func (t *Transport) withdraw(before, now []link.Link) {
 	metered := map[string]bool{}
 	for _, l := range now {
@@ -379,8 +382,8 @@ func (t *Transport) Left(name string) *int64 {
 	return nil
 }
 
-// Balance returns how much the account of a link has used and has left. ok is false if the link is not counted, because it has
-// no data limit, or not yet.
+// Balance returns how much the account of a link has used and has left. ok is false if the link is not counted, because
+// it has no data limit, or not yet.
 func (t *Transport) Balance(name string) (b allowance.Balance, ok bool) {
 	accounts := t.accounts.Load()
 	if accounts == nil {

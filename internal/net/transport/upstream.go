@@ -13,7 +13,13 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	for _, name := range cfg.Upstreams() {
 		c := cfg.LinkOf(name)
 		u := c.Upstream()
-		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked, Network: name + " " + u.Host}
+		l := link.Link{
+			Name:    name,
+			Kind:    u.Scheme,
+			Via:     u.Scheme + "://" + u.Host,
+			Metric:  link.Unranked,
+			Network: name + " " + u.Host,
+		}
 		if c.Metered != nil {
 			l.Terms.Metered = *c.Metered
 		}
@@ -31,7 +37,9 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 // upstreamCandidates returns the same links with the decision about each.
 func (t *Transport) upstreamCandidates(cfg config.Config) (all []discover.Candidate) {
 	for _, l := range t.upstreams(cfg) {
-		c := discover.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}
+		c := discover.Candidate{
+			Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names",
+		}
 		switch e := cfg.LinkOf(l.Name).Enabled; {
 		case c.Use:
 		case e != nil && !*e:

@@ -45,8 +45,8 @@ func (u *using) set(links []link.Link) {
 	}
 }
 
-// InUse returns the names of the interfaces in use (links, and VPNs that links go around), those of the VPNs among them, and a
-// channel that is closed when they change.
+// InUse returns the names of the interfaces in use (links, and VPNs that links go around), those of the VPNs among
+// them, and a channel that is closed when they change.
 func (t *Transport) InUse() (links, around []string, changed <-chan struct{}) {
 	now, changed := t.using.now()
 	return now.links, now.around, changed

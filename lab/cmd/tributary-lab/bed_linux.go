@@ -75,7 +75,9 @@ func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOption
 }
 
 // start starts an origin of a kind and makes the object there.
-func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes, o netlab.NginxOptions) (at origin, object netlab.Object, err error) {
+func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes,
+	o netlab.NginxOptions,
+) (at origin, object netlab.Object, err error) {
 	switch kind {
 	case "", "nginx":
 		at, err = b.lab.StartNginx(ctx, o)
@@ -261,8 +263,8 @@ func (b *bed) drain(ctx context.Context, r *measurement) error {
 	return err
 }
 
-// countRequests adds the origins' view of each measurement. An origin logs a request once its answer has ended, which may
-// be long after the download on a link that went dark, so this step comes last.
+// countRequests adds the origins' view of each measurement. An origin logs a request once its answer has ended, which
+// may be long after the download on a link that went dark, so this step comes last.
 func (b *bed) countRequests(contenders []*contenderResult) error {
 	logs := map[origin][]netlab.Request{}
 	all := []origin{b.origin}
@@ -312,11 +314,12 @@ type downloaded struct {
 	cpu   time.Duration // processor time of the command
 }
 
-// download runs a contender's command. If the command reports its own time, that counts; otherwise its time from start to
-// end counts.
+// download runs a contender's command. If the command reports its own time, that counts; otherwise its time from start
+// to end counts.
 func (b *bed) download(ctx context.Context, c contender, url string) (d downloaded, err error) {
 	replace := strings.NewReplacer("{url}", url, "{out}", b.out(), "{ca}", b.ca, "{binary}", b.options.binary,
-		"{links}", strings.Join(b.lab.LinkNames(), ","), "{file}", filepath.Join(b.lab.Dir, "objects", b.object.Size.String()))
+		"{links}", strings.Join(b.lab.LinkNames(), ","), "{file}",
+		filepath.Join(b.lab.Dir, "objects", b.object.Size.String()))
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = replace.Replace(arg)

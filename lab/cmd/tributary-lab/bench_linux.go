@@ -167,9 +167,12 @@ curl gets one tunnel over one link.`,
 	f.BoolVar(&o.relay, "relay", false, "run the rows of docs/RELAY.md")
 	f.BoolVar(&o.upload, "upload", false, "upload the object by https")
 	f.StringArrayVar(&o.rows, "row", nil, "with --all, --energy or --relay: this row only, repeatable")
-	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of both ends, repeatable with --all and --relay (default the system's)")
-	f.StringVar(&o.recorded, "recorded", "", "with --all or --relay: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
-	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md, with --energy of ENERGY.md, with --relay of RELAY.md")
+	f.StringArrayVar(&o.congestion, "congestion", nil,
+		"TCP congestion control of both ends, repeatable with --all and --relay (default the system's)")
+	f.StringVar(&o.recorded, "recorded", "",
+		"with --all or --relay: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
+	f.StringVar(&o.docs, "docs", "docs",
+		"with --all: folder of BENCHMARKS.md, with --energy of ENERGY.md, with --relay of RELAY.md")
 	return cmd
 }
 
@@ -227,8 +230,9 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	}
 	defer stop()
 	res := &result{
-		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Upload: o.upload, Congestion: l.CongestionControl(),
-		Seed: o.seed, Bound: bound.Seconds(), Links: l.LinkNames(),
+		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Upload: o.upload,
+		Congestion: l.CongestionControl(),
+		Seed:       o.seed, Bound: bound.Seconds(), Links: l.LinkNames(),
 	}
 	for _, c := range contenders {
 		res.Contenders = append(res.Contenders, &contenderResult{Name: c.name, plain: c.plain})

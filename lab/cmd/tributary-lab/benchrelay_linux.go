@@ -33,7 +33,10 @@ var relayRows = []row{
 		ID: "5", Links: "8 Mbit/s (0.5 % loss) + LTE trace of 9.5", Scenario: "fringe", Size: "10MB",
 		Physical: true, Traced: true, Bar: 96, Goal: 98.5,
 	},
-	{ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 97.5, Goal: 99, Contenders: relayCold},
+	{
+		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 97.5, Goal: 99,
+		Contenders: relayCold,
+	},
 	{
 		ID: "6b", Links: "20 + 20 Mbit/s, one blackholed from 2 s to 5 s", Scenario: "equal-blackhole", Size: "20MB",
 		Bar: 97.5, Goal: 99, Contenders: relayCold,
@@ -49,8 +52,8 @@ const (
 	relayBlockEnd   = "<!-- tributary-lab bench --relay: end -->"
 )
 
-// benchRelay measures rows of relayRows. After each it writes DOCS/bench/relay.json and the tables of DOCS/RELAY.md; rows that are
-// not measured keep their old results.
+// benchRelay measures rows of relayRows. After each it writes DOCS/bench/relay.json and the tables of DOCS/RELAY.md;
+// rows that are not measured keep their old results.
 func benchRelay(ctx context.Context, o benchOptions, docs string, say io.Writer) error {
 	chosen, err := rowsNamed(relayRows, o.rows)
 	if err != nil {
@@ -140,13 +143,15 @@ func relayReport(all []rowResult) string {
 			number(r.Bar) + " / " + number(r.Goal) + warm,
 		})
 		costs = append(costs, []string{
-			r.ID + found.traced(), found.Congestion, of("lanes", pause), of("mptcp", pause), of("lanes", back), of("mptcp", back),
+			r.ID + found.traced(), found.Congestion, of("lanes", pause), of("mptcp", pause), of("lanes", back),
+			of("mptcp", back),
 			of("lanes", extra), of("mptcp", extra), of("lanes", processor),
 			fmt.Sprintf("%d, %s, %s", found.Rounds, strings.TrimPrefix(found.Version, "tributary "), found.Date),
 		})
 	}
 	var b strings.Builder
-	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP", "bar / goal"}, shares)
+	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP", "bar / goal"},
+		shares)
 	b.WriteString("\n")
 	writeMarkdown(&b, []string{
 		"row", "both ends", "pause", "MPTCP's", "back", "MPTCP's", "extra bytes", "MPTCP's", "CPU/GB",

@@ -148,7 +148,8 @@ func parseContender(text string) (contender, error) {
 	case text == "relay" || text == "splice":
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
 	case first == "connect:aria2-8":
-		return contender{name: text, proxy: &proxy{again: again}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)}, nil
+		return contender{name: text, proxy: &proxy{again: again}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)},
+			nil
 	case first == "connect:queue-16":
 		self, err := os.Executable()
 		if err != nil {

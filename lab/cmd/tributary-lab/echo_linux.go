@@ -60,7 +60,9 @@ the relay while curl downloads through it too. Prints the median and the 99th pe
 }
 
 // echo measures round trips of small messages.
-func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOptions, long time.Duration, w io.Writer) (err error) {
+func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOptions, long time.Duration,
+	w io.Writer,
+) (err error) {
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		return err
@@ -88,7 +90,8 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 	print := func(name string, all []time.Duration) {
 		slices.Sort(all)
 		at := func(q float64) float64 { return all[int(q*float64(len(all)-1))].Seconds() * 1000 }
-		fmt.Fprintf(w, "%-24s median %6.1f ms, p99 %6.1f ms, most %6.1f ms, %d messages\n", name, at(0.5), at(0.99), at(1), len(all))
+		fmt.Fprintf(w, "%-24s median %6.1f ms, p99 %6.1f ms, most %6.1f ms, %d messages\n", name, at(0.5), at(0.99), at(1),
+			len(all))
 	}
 	for _, link := range l.Links() {
 		c, err := b.echoOver(ctx, link)

@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// The radios that a benchmark's links stand for: that of the first link and that of all others. Both belong to one phone,
-// so that they are comparable.
+// The radios that a benchmark's links stand for: that of the first link and that of all others. Both belong to one
+// phone, so that they are comparable.
 const (
 	firstRadio  = "galaxy-s3/wifi"
 	otherRadios = "galaxy-s3/lte"

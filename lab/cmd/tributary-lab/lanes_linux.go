@@ -31,7 +31,8 @@ type laneRelay struct {
 
 // addOrigin gives the origin its other address.
 func (b *bed) addOrigin(ctx context.Context) error {
-	if out, err := b.lab.Server(ctx, "ip", "addr", "replace", lanesOrigin+"/32", "dev", "lo").CombinedOutput(); err != nil {
+	if out, err := b.lab.Server(ctx, "ip", "addr", "replace", lanesOrigin+"/32", "dev",
+		"lo").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
@@ -44,7 +45,8 @@ func (b *bed) startLanes(ctx context.Context) (_ *laneRelay, err error) {
 		return nil, err
 	}
 	// the same setting as by internal/net/relay/setup; it does not affect new connections, which all others use
-	if out, err := b.lab.Server(ctx, "sysctl", "-q", "-w", "net.ipv4.tcp_slow_start_after_idle=0").CombinedOutput(); err != nil {
+	if out, err := b.lab.Server(ctx, "sysctl", "-q", "-w",
+		"net.ipv4.tcp_slow_start_after_idle=0").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
 	state := append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(b.lab.Dir, "relay"))

@@ -1,5 +1,5 @@
-// Command tributary-lab runs programs in the lab of package netlab, and measures downloaders there side by side. It is a
-// tool for developers: it needs root and Linux, and is not part of any package.
+// Command tributary-lab runs programs in the lab of package netlab, and measures downloaders there side by side. It is
+// a tool for developers: it needs root and Linux, and is not part of any package.
 package main
 
 import (
@@ -40,7 +40,9 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), clientsCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(), powerCommand(), schedulerCommand(),
+	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), clientsCommand(), relayCommand(),
+		queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(), powerCommand(),
+		schedulerCommand(),
 		replayCommand(), plotCommand(), cleanCommand())
 	return cmd
 }

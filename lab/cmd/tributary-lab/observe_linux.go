@@ -35,16 +35,18 @@ func (o *observer) done() netlab.Download {
 	return o.seen
 }
 
-// measurement is one download and its observations. Times are in seconds, shares in percent. LinkDelta lies between the last
-// data of the first and of the last link that carried any.
+// measurement is one download and its observations. Times are in seconds, shares in percent. LinkDelta lies between the
+// last data of the first and of the last link that carried any.
 type measurement struct {
-	Seconds     float64        `json:"seconds"`
-	Percent     float64        `json:"percent"`  // of the limit of the same round; 0 = failed
-	Physical    float64        `json:"physical"` // of the physical bound
-	LinkDelta   float64        `json:"link_delta"`
-	Delivered   int64          `json:"delivered_bytes"`       // by the links, including headers and bytes after the end
-	Waste       float64        `json:"waste"`                 // Delivered beyond that of a plain download, as a share of the size
-	InOrder     *float64       `json:"in_order,omitempty"`    // what the client has of the delivered bytes, at half of the time
+	Seconds   float64 `json:"seconds"`
+	Percent   float64 `json:"percent"`  // of the limit of the same round; 0 = failed
+	Physical  float64 `json:"physical"` // of the physical bound
+	LinkDelta float64 `json:"link_delta"`
+	Delivered int64   `json:"delivered_bytes"` // by the links, including headers and bytes after the end
+	// Delivered beyond that of a plain download, as a share of the size
+	Waste float64 `json:"waste"`
+	// what the client has of the delivered bytes, at half of the time
+	InOrder     *float64       `json:"in_order,omitempty"`
 	Pause       *float64       `json:"pause,omitempty"`       // longest pause at the client, after the first byte
 	PauseAt     *float64       `json:"pause_at,omitempty"`    // when that pause began
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
@@ -99,7 +101,8 @@ const backBytes = 50_000
 // count from m.from.
 func (m *measurement) returned(name string, tape netlab.Tape, events []netlab.Event) {
 	for _, e := range slices.Backward(events) {
-		if e.Link != name || !slices.Contains([]string{netlab.EventRestore, netlab.EventUp, netlab.EventRestoreAddrs}, e.What) {
+		if e.Link != name || !slices.Contains([]string{netlab.EventRestore, netlab.EventUp, netlab.EventRestoreAddrs},
+			e.What) {
 			continue
 		}
 		back := m.from.Add(e.At)
@@ -130,7 +133,8 @@ func atClient(reads []netlab.Read, by time.Duration) int64 {
 	return sum
 }
 
-// count adds the entries of the origin's log that belong to the measurement; links names the link of a client's address.
+// count adds the entries of the origin's log that belong to the measurement; links names the link of a client's
+// address.
 func (m *measurement) count(requests []netlab.Request, links map[string]string) {
 	type connection struct {
 		link   string

@@ -22,8 +22,8 @@ const (
 	rateStep = 100 * time.Millisecond
 )
 
-// writePlots writes the plots of a result to PREFIX-NAME.svg: rate, order, share and gain, or those named. Only share can
-// be drawn from results.json; the others need recordings of the measurement.
+// writePlots writes the plots of a result to PREFIX-NAME.svg: rate, order, share and gain, or those named. Only share
+// can be drawn from results.json; the others need recordings of the measurement.
 func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -143,8 +143,9 @@ func (r *result) orderPlot() string {
 // alone, and which part of the former each link carried. Each curve is from a contender's typical round.
 func (r *result) gainPlot() string {
 	plot := &chart{
-		title: fmt.Sprintf("One download of %d MB over two links", r.Size/1e6), width: plotWidth, height: plotHeight, left: 60,
-		x: axis{"seconds", 0, 1}, y: axis{"MB at the client", 0, float64(r.Size) / 1e6},
+		title: fmt.Sprintf("One download of %d MB over two links", r.Size/1e6), width: plotWidth, height: plotHeight,
+		left: 60,
+		x:    axis{"seconds", 0, 1}, y: axis{"MB at the client", 0, float64(r.Size) / 1e6},
 	}
 	type entry struct {
 		name, colour, dash string

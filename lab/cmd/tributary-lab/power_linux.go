@@ -93,8 +93,10 @@ energy that a phone's radios would have used for them, according to published me
 	c.Flags().DurationVar(&f.tail, "tail", 15*time.Second, "continue to measure for this `DURATION` after the command")
 	c.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure the machine with every core busy, and store the result")
 	c.Flags().DurationVar(&f.load, "for", time.Minute, "with --calibrate: keep the cores busy for this `DURATION`")
-	c.Flags().StringArrayVar(&f.captures, "pcap", nil, "model the energy of the packets in `[RADIO=]FILE`; RADIO is wifi if omitted; repeatable")
-	c.Flags().StringVar(&f.device, "device", "galaxy-s3", "with --pcap: model the radios of this `PHONE`: "+strings.Join(energy.Devices(), ", "))
+	c.Flags().StringArrayVar(&f.captures, "pcap", nil,
+		"model the energy of the packets in `[RADIO=]FILE`; RADIO is wifi if omitted; repeatable")
+	c.Flags().StringVar(&f.device, "device", "galaxy-s3",
+		"with --pcap: model the radios of this `PHONE`: "+strings.Join(energy.Devices(), ", "))
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	return c
 }
@@ -175,20 +177,23 @@ func (m *meter) report(r power.Report, f powerFlags) error {
 			Utilisation float64 `json:"utilisation,omitempty"`
 		}{r, use(r.Main)})
 	}
-	fmt.Fprintf(m.stderr, "Source, read every second: %s.\nIdle power, subtracted in the NET J column: %.3f W.\n", r.Source, r.IdleWatts)
+	fmt.Fprintf(m.stderr, "Source, read every second: %s.\nIdle power, subtracted in the NET J column: %.3f W.\n",
+		r.Source, r.IdleWatts)
 	w := tabwriter.NewWriter(m.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PART\tSECONDS\tJOULES\tNET J\tPEAK W\tP90 W\tMEDIAN W\t")
 	for _, p := range []struct {
 		name string
 		power.Part
 	}{{"main", r.Main}, {"tail", r.Tail}} {
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", p.name, p.Seconds, p.Joules, p.NetJoules, p.PeakWatts, p.P90Watts, p.MedianWatts)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", p.name, p.Seconds, p.Joules, p.NetJoules, p.PeakWatts,
+			p.P90Watts, p.MedianWatts)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if r.Main.AverageJoules > 0 {
-		fmt.Fprintf(m.stderr, "Energy by the battery's own averages: main %.2f J, tail %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
+		fmt.Fprintf(m.stderr, "Energy by the battery's own averages: main %.2f J, tail %.2f J.\n", r.Main.AverageJoules,
+			r.Tail.AverageJoules)
 	}
 	if u := use(r.Main); u > 0 {
 		fmt.Fprintf(m.stderr, "The main part used %.0f %% of the full load (%.2f W).\n", 100*u, load)
@@ -209,11 +214,12 @@ func (m *meter) calibrate(ctx context.Context, f powerFlags) error {
 		return err
 	}
 	fmt.Fprintf(m.stderr, "Reading %s, with every core busy, for %s.\n", source, f.load)
-	r, err := power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle}, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, f.load)
-		defer cancel()
-		return power.FullLoad(ctx)
-	})
+	r, err := power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle},
+		func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, f.load)
+			defer cancel()
+			return power.FullLoad(ctx)
+		})
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("the measurement was interrupted; nothing was stored")
@@ -236,7 +242,8 @@ func (m *meter) calibrate(ctx context.Context, f powerFlags) error {
 	if f.json {
 		return printJSON(m.stdout, kept)
 	}
-	_, err = fmt.Fprintf(m.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; stored in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, m.state)
+	_, err = fmt.Fprintf(m.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; stored in %s\n", kept.Watts,
+		r.Main.PeakWatts, r.IdleWatts, m.state)
 	return err
 }
 

@@ -109,7 +109,8 @@ func (q *queue) fetch(ctx context.Context, from string, at int64, f io.WriterAt)
 	}
 	defer resp.Body.Close()
 	var first, last int64
-	if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size); err != nil || first != at {
+	if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
+		first != at {
 		return 0, fmt.Errorf("%s with Content-Range %q", resp.Status, resp.Header.Get("Content-Range"))
 	}
 	n, err := io.Copy(io.NewOffsetWriter(f, at), resp.Body)

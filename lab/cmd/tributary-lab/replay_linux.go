@@ -74,7 +74,8 @@ Joules are the energy that a phone would use, by the models of internal/core/ene
 		"radio of each link, DEVICE/RADIO; the last one holds for further links")
 	f.StringVar(&o.size, "size", "20MB", "size of the object")
 	f.StringVar(&o.window, "window", "16MiB", "memory for reordering, but for schemes that know the future")
-	f.StringArrayVar(&o.schemes, "scheme", []string{"confluence", "alg3", "alg3-literal", "mphttp", "naive"}, "scheme; repeatable")
+	f.StringArrayVar(&o.schemes, "scheme", []string{"confluence", "alg3", "alg3-literal", "mphttp", "naive"},
+		"scheme; repeatable")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -213,7 +214,8 @@ func printReplay(w io.Writer, rows []replayRow) {
 	for _, r := range rows {
 		width = max(width, len(r.Scheme))
 	}
-	fmt.Fprintf(w, "%*s  %9s  %8s  %7s  %12s  %8s  %7s  bytes\n", width, "scheme", "time", "of limit", "delta", "tail", "waste", "joules")
+	fmt.Fprintf(w, "%*s  %9s  %8s  %7s  %12s  %8s  %7s  bytes\n", width, "scheme", "time", "of limit", "delta", "tail",
+		"waste", "joules")
 	for _, r := range rows {
 		var links []string
 		for _, l := range r.Links {

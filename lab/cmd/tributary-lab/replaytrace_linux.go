@@ -71,8 +71,8 @@ func readTrace(arg string) ([]replayed, error) {
 	return links, nil
 }
 
-// readRecorded reads a record of tributary get --trace: the bytes of each link towards the client, from the first to the
-// last.
+// readRecorded reads a record of tributary get --trace: the bytes of each link towards the client, from the first to
+// the last.
 func readRecorded(r io.Reader, only string) (links []replayed, err error) {
 	t, err := trace.Read(r)
 	if err != nil {
@@ -109,8 +109,8 @@ const (
 	csvBytes   = "bytes"
 )
 
-// readCSV reads a table whose first line names its columns: seconds, and mbit_per_s or bytes. A row applies from its time
-// to that of the next one; the last row applies for the same duration as the one before.
+// readCSV reads a table whose first line names its columns: seconds, and mbit_per_s or bytes. A row applies from its
+// time to that of the next one; the last row applies for the same duration as the one before.
 func readCSV(r io.Reader) ([]sim.Rate, error) {
 	rows, err := csv.NewReader(r).ReadAll()
 	if err != nil {

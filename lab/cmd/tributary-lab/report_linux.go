@@ -62,8 +62,8 @@ func benchRows(ctx context.Context, chosen []row, o benchOptions, keep func(rowR
 	return nil
 }
 
-// benchAll measures rows of the benchmark. After each it writes DOCS/bench/results.json, the tables of DOCS/BENCHMARKS.md and the
-// pictures there; rows that are not measured keep their old results.
+// benchAll measures rows of the benchmark. After each it writes DOCS/bench/results.json, the tables of
+// DOCS/BENCHMARKS.md and the pictures there; rows that are not measured keep their old results.
 func benchAll(ctx context.Context, o benchOptions, docs string, say io.Writer) error {
 	chosen, err := rowsNamed(rows, o.rows)
 	if err != nil {
@@ -248,12 +248,14 @@ func writeSummary(w io.Writer, all []rowResult) {
 		}
 		q := of(found.Contenders[0])
 		lines = append(lines, []string{
-			r.ID, r.Links + ", " + r.Size + found.traced(), found.Congestion, measure, fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
+			r.ID, r.Links + ", " + r.Size + found.traced(), found.Congestion, measure,
+			fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
 			peer("aria2-2"), peer("aria2-8"), peer("aria2-16"), peer("mptcp"), peer("single:"), number(r.Bar), number(r.Goal),
 		})
 	}
 	writeMarkdown(w, []string{
-		"row", "links, object", "origin", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "aria2, 16 conn.", "MPTCP", "best single link",
+		"row", "links, object", "origin", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "aria2, 16 conn.",
+		"MPTCP", "best single link",
 		"bar", "goal",
 	}, lines)
 }

@@ -25,8 +25,8 @@ type result struct {
 	limits []measurement
 }
 
-// contenderResult is the result of one contender. A failed round counts as 0 % of the limit and is left out of all other
-// values.
+// contenderResult is the result of one contender. A failed round counts as 0 % of the limit and is left out of all
+// other values.
 type contenderResult struct {
 	Name      string         `json:"name"`
 	Percent   quartiles      `json:"percent"`  // limit / contender, paired by round

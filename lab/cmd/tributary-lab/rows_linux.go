@@ -77,7 +77,8 @@ var rows = []row{
 		Contenders: with("get"),
 	},
 	{
-		ID: "10b", Links: "row 10, an origin without HTTP/2", Scenario: "hs", Size: "50MB", HTTPS: true, HTTP1: true, Bar: 97, Goal: 99,
+		ID: "10b", Links: "row 10, an origin without HTTP/2", Scenario: "hs", Size: "50MB", HTTPS: true, HTTP1: true,
+		Bar: 97, Goal: 99,
 		Contenders: with("get"),
 	},
 	{

@@ -38,8 +38,8 @@ on: see tributary serve --help. The names:
 	}
 }
 
-// withScheduler sets the scheduler of a tributary serve, "" for its default one. This program itself serves with one that the product
-// does not have.
+// withScheduler sets the scheduler of a tributary serve, "" for its default one. This program itself serves with one
+// that the product does not have.
 func withScheduler(o *netlab.TributaryOptions, name string) error {
 	if name == "" || slices.Contains(schedule.Names(), name) {
 		o.Scheduler = name

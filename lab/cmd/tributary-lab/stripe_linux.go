@@ -45,7 +45,9 @@ links in turn, one packet each, or as many as --weight says (Evensen 2011 sectio
 	return cmd
 }
 
-func stripe(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, weights []int, rounds int, w io.Writer) (err error) {
+func stripe(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, weights []int, rounds int,
+	w io.Writer,
+) (err error) {
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		return err

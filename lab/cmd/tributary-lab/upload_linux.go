@@ -187,7 +187,8 @@ func (u *uploadOrigin) put(ctx context.Context, link *netlab.Link) error {
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	c := tls.Client(raw, &tls.Config{RootCAs: u.trusted, ServerName: netlab.OriginAddr.String()})
 	w := bufio.NewWriterSize(c, 64<<10)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "https://"+addr+"/limit", netlab.Content(netlab.Bytes(u.size)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "https://"+addr+"/limit",
+		netlab.Content(netlab.Bytes(u.size)))
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,9 @@ func (v *voip) byRelay(ctx context.Context, l *netlab.Lab, w io.Writer) (err err
 }
 
 // call sends the packets, receives them, and prints the result.
-func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Conn, receive func([]byte) error, until func(time.Time) error) error {
+func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Conn, receive func([]byte) error,
+	until func(time.Time) error,
+) error {
 	n := int(time.Duration(v.seconds) * time.Second / v.every)
 	began := time.Now()
 	sent := make(chan error, 1)
@@ -194,7 +196,8 @@ func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Co
 	}
 	slices.Sort(c.delays)
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
-	fmt.Fprintf(w, "%-16s %7.1f ms %7.1f ms %7.1f ms %12.1f %% %6.1f %%\n", name, ms(c.delays[len(c.delays)/2]), ms(c.delays[len(c.delays)*99/100]),
+	fmt.Fprintf(w, "%-16s %7.1f ms %7.1f ms %7.1f ms %12.1f %% %6.1f %%\n", name, ms(c.delays[len(c.delays)/2]),
+		ms(c.delays[len(c.delays)*99/100]),
 		c.jitter, 100*float64(c.late)/float64(c.received), 100*float64(n-c.received)/float64(n))
 	return nil
 }

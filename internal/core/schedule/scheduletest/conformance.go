@@ -85,8 +85,8 @@ func lawful(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	}
 }
 
-// neverStuck checks that, when nothing runs and the next offset is free, the scheduler requests it on a link that can be asked,
-// however small the window is. Otherwise no event would ever call the scheduler again.
+// neverStuck checks that, when nothing runs and the next offset is free, the scheduler requests it on a link that can
+// be asked, however small the window is. Otherwise no event would ever call the scheduler again.
 func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 6))

@@ -20,7 +20,8 @@ func bigView() *schedule.View {
 	return v
 }
 
-// Costly returns views that take a scheduler through each of its paths: requesting, waiting, taking a tail, and cutting a range.
+// Costly returns views that take a scheduler through each of its paths: requesting, waiting, taking a tail, and cutting
+// a range.
 func Costly() map[string]*schedule.View {
 	ask1 := bigView()
 	ask1.Links[3].Running, ask1.Links[3].Asked = 1, 1

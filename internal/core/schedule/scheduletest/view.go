@@ -131,7 +131,8 @@ func EqualLinks(n int) (ls []schedule.Link) {
 	return ls
 }
 
-// Drain calls s and applies its decisions until it decides to wait. It returns the decisions, and the last one separately.
+// Drain calls s and applies its decisions until it decides to wait. It returns the decisions, and the last one
+// separately.
 func Drain(t *testing.T, s schedule.Scheduler, v *schedule.View) (ds []schedule.Decision, last schedule.Decision) {
 	t.Helper()
 	for range 100 {

@@ -23,8 +23,8 @@ type apps struct {
 // UnknownApp is the user ID of an app that the system does not identify.
 const UnknownApp int64 = -1
 
-// Meters reports whether the app that has a connection may use metered links. whose returns the user ID of the app, and is called
-// only if the result depends on it.
+// Meters reports whether the app that has a connection may use metered links. whose returns the user ID of the app, and
+// is called only if the result depends on it.
 func (h *Bridge) Meters(whose func() int64) bool {
 	a := h.told.Load().apps
 	switch a.Metered {
@@ -43,8 +43,8 @@ func (h *Bridge) Pays() bool {
 	return a.Metered == metersAll || a.Metered == metersChosen && len(a.UIDs) > 0
 }
 
-// Owner asks the app for the owner of a connection on this machine: it returns the user ID of the app whose socket has the address
-// remote and is connected to local, UnknownApp if that cannot be determined.
+// Owner asks the app for the owner of a connection on this machine: it returns the user ID of the app whose socket has
+// the address remote and is connected to local, UnknownApp if that cannot be determined.
 func (h *Bridge) Owner(ctx context.Context, local, remote netip.AddrPort) int64 {
 	m, err := h.ask(ctx, outMessage{Type: "owner", Local: plain(remote), Remote: plain(local)})
 	switch {
@@ -60,8 +60,8 @@ func (h *Bridge) Owner(ctx context.Context, local, remote netip.AddrPort) int64 
 // plain returns an address as the system writes it: an IPv4 address in IPv6 becomes IPv4.
 func plain(a netip.AddrPort) string { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String() }
 
-// ask sends a question and waits for its answer. Each type of question has its own limit, and questions take turns in the queue, so
-// that many of one type do not hold up another type.
+// ask sends a question and waits for its answer. Each type of question has its own limit, and questions take turns in
+// the queue, so that many of one type do not hold up another type.
 func (h *Bridge) ask(ctx context.Context, q outMessage) (inMessage, error) {
 	if ctx.Err() != nil {
 		return inMessage{}, context.Cause(ctx)

@@ -20,8 +20,8 @@ type bindRequest struct {
 	answer chan<- error // has room for one
 }
 
-// refusal is the error with which the app refused to bind a socket. It is not a syscall.Errno itself, since that would describe an
-// error of this process.
+// refusal is the error with which the app refused to bind a socket. It is not a syscall.Errno itself, since that would
+// describe an error of this process.
 type refusal struct{ errno unix.Errno }
 
 func (r refusal) Error() string {
@@ -40,7 +40,8 @@ func (r refusal) gone() bool {
 	return r.errno == unix.ENONET || r.errno == unix.ENETDOWN || r.errno == unix.ENODEV
 }
 
-// Unwrap returns the kernel's error for a network that is gone: no route. The network may come back, or another one may lead there.
+// Unwrap returns the kernel's error for a network that is gone: no route. The network may come back, or another one may
+// lead there.
 func (r refusal) Unwrap() error {
 	if r.gone() {
 		return unix.ENETUNREACH
@@ -48,11 +49,12 @@ func (r refusal) Unwrap() error {
 	return nil
 }
 
-// loopback is the only device that belongs to no network: connections there that are allowed by name do not need the app.
+// loopback is the only device that belongs to no network: connections there that are allowed by name do not need the
+// app.
 const loopback = "lo"
 
-// Control implements link.Binder: it passes the socket to the app before the socket is connected. A socket that belongs to no link
-// is not passed.
+// Control implements link.Binder: it passes the socket to the app before the socket is connected. A socket that belongs
+// to no link is not passed.
 func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		if l.Name == loopback || l.Name == "" {

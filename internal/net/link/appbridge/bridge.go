@@ -71,7 +71,8 @@ type told struct {
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: discover.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]question{}, open: map[string]int{}, limit: make(chan struct{}, 1),
+		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]question{},
+		open: map[string]int{}, limit: make(chan struct{}, 1),
 		pairings: make(chan Pairing, maxPairings), tokens: make(chan string, 1),
 	}
 	h.told.Store(&told{})
@@ -124,7 +125,8 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 	case json.Unmarshal(lines.Bytes(), &it) != nil || it.Type != "hello":
 		return errors.New("the first message of the app is not a hello")
 	case it.Version != Version:
-		return fmt.Errorf("the app uses version %d of the protocol, this program version %d: use those of one release", it.Version, Version)
+		return fmt.Errorf("the app uses version %d of the protocol, this program version %d: use those of one release",
+			it.Version, Version)
 	}
 	return nil
 }
@@ -141,7 +143,8 @@ func (h *Bridge) Limited() <-chan struct{} { return h.limit }
 // Cellular returns the account of the mobile data that comes up if it is wanted; "" = the app has not said.
 func (h *Bridge) Cellular() string { return h.told.Load().cellular }
 
-// Tokens returns a channel that receives the token of the gateway, a secret, when the app names it; "" = nobody has one.
+// Tokens returns a channel that receives the token of the gateway, a secret, when the app names it; "" = nobody has
+// one.
 func (h *Bridge) Tokens() <-chan string { return h.tokens }
 
 // Gone returns a channel that is closed when the app is gone, or wants the program to stop.
@@ -242,16 +245,16 @@ func (h *Bridge) say(m outMessage) bool {
 	}
 }
 
-// Want tells the app whether mobile data is wanted in addition to the present links. Mobile data costs battery, and the app may
-// refuse.
+// Want tells the app whether mobile data is wanted in addition to the present links. Mobile data costs battery, and the
+// app may refuse.
 func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
-// Tell sends a status that the app may show its user; it must be fit for JSON. A status that cannot be sent in time is dropped,
-// since the next one follows.
+// Tell sends a status that the app may show its user; it must be fit for JSON. A status that cannot be sent in time is
+// dropped, since the next one follows.
 func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
-// Lookup asks the app to resolve a name over a link. It returns no address and no error if the name does not exist. It serves as a
-// link.Resolver's Names.
+// Lookup asks the app to resolve a name over a link. It returns no address and no error if the name does not exist. It
+// serves as a link.Resolver's Names.
 func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
 	m, err := h.ask(ctx, outMessage{Type: "resolve", Handle: l.Handle, Name: name})
 	switch {

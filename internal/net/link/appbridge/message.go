@@ -13,8 +13,8 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
-// Version is the version of the protocol. It changes when an older program or app would misunderstand a newer one; unknown fields
-// and types of messages are ignored.
+// Version is the version of the protocol. It changes when an older program or app would misunderstand a newer one;
+// unknown fields and types of messages are ignored.
 const Version = 1
 
 // Limits on the messages of an app.
@@ -123,7 +123,8 @@ func parse(line []byte) (inMessage, error) {
 	}
 	for _, a := range m.Accounts { // a limit that is not understood must not be ignored
 		if a.Name == "" || len(a.Name) > longestAccount || a.Monthly < 0 || a.Daily < 0 || a.First < 0 || a.First > 31 {
-			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly, a.First, a.Daily)
+			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly, a.First,
+				a.Daily)
 		}
 	}
 	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // the owner of the name decides how many there are
@@ -141,7 +142,8 @@ func (m inMessage) limits() map[string]allowance.Limit {
 	return all
 }
 
-// usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of malformed links.
+// usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of
+// malformed links.
 func usable(all []network) (links []link.Link, err error) {
 	names := map[string]bool{}
 	for i, n := range all {
@@ -165,7 +167,8 @@ const longestAccount = 64 // bytes
 const longestName = 15
 
 func (n network) link(rank int) (link.Link, error) {
-	if n.Name == "" || n.Name == loopback || len(n.Name) > longestName || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }) {
+	if n.Name == "" || n.Name == loopback || len(n.Name) > longestName ||
+		strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }) {
 		return link.Link{}, fmt.Errorf("%q is not a valid name of a link", n.Name)
 	}
 	if len(n.Addrs) > maxAddrs || len(n.DNS) > maxAddrs {
@@ -174,7 +177,13 @@ func (n network) link(rank int) (link.Link, error) {
 	if len(n.Account) > longestAccount {
 		return link.Link{}, fmt.Errorf("link %s: the name of its account has %d bytes", n.Name, len(n.Account))
 	}
-	l := link.Link{Name: n.Name, Kind: n.Kind, Metric: rank, Handle: n.Handle, Terms: policy.Terms{Metered: n.Metered, Account: n.Account}}
+	l := link.Link{
+		Name:   n.Name,
+		Kind:   n.Kind,
+		Metric: rank,
+		Handle: n.Handle,
+		Terms:  policy.Terms{Metered: n.Metered, Account: n.Account},
+	}
 	for _, s := range n.Addrs {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Names, if not empty, are the only interfaces to use, whatever their kind.
 	Names []string
-	// Include names interfaces to use whatever their kind, in addition to the others. A VPN among them that carries the system's
-	// own traffic is followed like any other.
+	// Include names interfaces to use whatever their kind, in addition to the others. A VPN among them that carries the
+	// system's own traffic is followed like any other.
 	Include []string
 	// Exclude names interfaces that are not to be used.
 	Exclude []string
@@ -27,13 +27,13 @@ type Options struct {
 	Metered map[string]bool
 	// Of returns the user's setting for an interface, name patterns included; nil = only the fields above apply.
 	Of func(name string) Setting
-	// Around lets links go around a VPN that carries the system's own traffic. By default the VPN is the link, and the links that
-	// it runs over rest.
+	// Around lets links go around a VPN that carries the system's own traffic. By default the VPN is the link, and the
+	// links that it runs over rest.
 	Around bool
 }
 
-// Setting holds what the user configured for one interface. Enabled acts like Options.Include if true, like Options.Exclude if
-// false.
+// Setting holds what the user configured for one interface. Enabled acts like Options.Include if true, like
+// Options.Exclude if false.
 type Setting struct {
 	DNS              []netip.AddrPort
 	Metered, Enabled *bool // nil = not configured
@@ -122,7 +122,8 @@ func (i Interface) kind() (kind, skip string) {
 	switch typ := i.Type; {
 	case i.Encap == "loopback":
 		return link.KindLoopback, "loopback"
-	case i.WWAN || typ == "wwan" || typ == "rmnet" || strings.HasPrefix(i.Name, "rmnet_data") || strings.HasPrefix(i.Name, "ccmni"):
+	case i.WWAN || typ == "wwan" || typ == "rmnet" || strings.HasPrefix(i.Name, "rmnet_data") ||
+		strings.HasPrefix(i.Name, "ccmni"):
 		return link.KindCellular, ""
 	case i.Wireless:
 		return link.KindWiFi, ""
@@ -151,7 +152,8 @@ func (i Interface) kind() (kind, skip string) {
 
 func tunnelType(typ string) bool {
 	switch typ {
-	case "tuntap", "tun", "wireguard", "ipip", "sit", "gre", "gretap", "ip6gre", "ip6gretap", "ip6tnl", "vti", "vti6", "xfrm",
+	case "tuntap", "tun", "wireguard", "ipip", "sit", "gre", "gretap", "ip6gre", "ip6gretap", "ip6tnl", "vti", "vti6",
+		"xfrm",
 		"geneve", "vxlan", "erspan", "ip6erspan", "gtp", "ovpn", "amt":
 		return true
 	}
@@ -190,7 +192,8 @@ func decide(i Interface, o Options) Candidate {
 		c.Reason = "not one of the links that were named"
 	case kind == link.KindLoopback:
 		c.Reason = "loopback"
-	case skip != "" && !named && (link.CarriesVPN(kind) || !i.World4 && !i.World6): // what the system itself uses is a link
+	// what the system itself uses is a link
+	case skip != "" && !named && (link.CarriesVPN(kind) || !i.World4 && !i.World6):
 		c.Reason = fmt.Sprintf("%s; --link %s uses it anyway", skip, i.Name)
 	case !i.Up:
 		c.Reason = fmt.Sprintf("down; to enable it, run `ip link set %s up`", i.Name)
@@ -299,22 +302,25 @@ func candidates(all []Interface, o Options) []Candidate {
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b Candidate) int {
-		return cmp.Or(order(b.Use)-order(a.Use), cmp.Compare(a.Link.Metric, b.Link.Metric), cmp.Compare(a.Link.Name, b.Link.Name))
+		return cmp.Or(order(b.Use)-order(a.Use), cmp.Compare(a.Link.Metric, b.Link.Metric),
+			cmp.Compare(a.Link.Name, b.Link.Name))
 	})
 	for _, name := range o.Names {
-		if !slices.Contains(o.Taken, name) && !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
+		if !slices.Contains(o.Taken, name) && !slices.ContainsFunc(cs,
+			func(c Candidate) bool { return c.Link.Name == name }) {
 			cs = append(cs, Candidate{Link: link.Link{Name: name}, Reason: "there is no interface with this name"})
 		}
 	}
 	return cs
 }
 
-// vpn reports whether i is a VPN that carries the system's own traffic: its kind may be that of a VPN, and the user did not choose
-// it by Names. Include does not change that: it lets a VPN carry its own networks, and the links under it must still rest once it
-// carries everything.
+// vpn reports whether i is a VPN that carries the system's own traffic: its kind may be that of a VPN, and the user did
+// not choose it by Names. Include does not change that: it lets a VPN carry its own networks, and the links under it
+// must still rest once it carries everything.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
-	return (i.World4 || i.World6) && link.CarriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
+	return (i.World4 || i.World6) && link.CarriesVPN(kind) &&
+		(slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
 }
 
 // vpnsOf returns the names of the VPNs by family: IPv4, IPv6; "" if there is none.
@@ -366,7 +372,8 @@ func beneath(c Candidate, vpns [2]string) Candidate {
 	})
 	if len(c.Link.Addrs) == 0 {
 		c.Use = false
-		c.Reason = fmt.Sprintf("not used, since the VPN %s carries the system's traffic; vpn = \"around\" uses it anyway", resting)
+		c.Reason = fmt.Sprintf("not used, since the VPN %s carries the system's traffic; vpn = \"around\" uses it anyway",
+			resting)
 	}
 	return c
 }

@@ -74,7 +74,8 @@ func (k *kernel) read() ([]Interface, error) {
 		return nil, err
 	}
 	for _, six := range []bool{false, true} {
-		ways, _ := k.ways(six, &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark}) // an error means that there is no way out
+		// an error means that there is no way out
+		ways, _ := k.ways(six, &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark})
 		for _, index := range ways {
 			if i, ok := at[index]; ok && six {
 				all[i].World6 = true
@@ -90,7 +91,8 @@ func (k *kernel) read() ([]Interface, error) {
 func newInterface(d netlink.Link) Interface {
 	a := d.Attrs()
 	i := Interface{
-		Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(), Encap: a.EncapType,
+		Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(),
+		Encap: a.EncapType,
 	}
 	sysfs(&i)
 	return i
@@ -196,10 +198,10 @@ func Routed(l link.Link) error {
 	return err
 }
 
-// Outbound returns the kernel's indexes of the interfaces over which the system itself sends traffic from an address to the
-// internet: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open; then IPv6
-// decides only where IPv4 has no way out. Strict reverse path filtering makes the same decision (RFC 3704 section 2.2). Nothing is
-// sent.
+// Outbound returns the kernel's indexes of the interfaces over which the system itself sends traffic from an address to
+// the internet: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address
+// open; then IPv6 decides only where IPv4 has no way out. Strict reverse path filtering makes the same decision (RFC
+// 3704 section 2.2). Nothing is sent.
 func Outbound(from netip.Addr) ([]int, error) {
 	k, err := openKernel(nil)
 	if err != nil {
@@ -217,8 +219,8 @@ func Outbound(from netip.Addr) ([]int, error) {
 	return k.ways(true, &o)
 }
 
-// ways returns the interfaces through which most of the internet is reached. A route to a single host or network, as with a split
-// VPN, does not count.
+// ways returns the interfaces through which most of the internet is reached. A route to a single host or network, as
+// with a split VPN, does not count.
 func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
 	var failed error
 	probes := world(six)
@@ -257,8 +259,8 @@ func outOf(routes []netlink.Route) map[int]bool {
 	return all
 }
 
-// world returns public addresses, far from each other, that stand for all others. Their number is odd, so that there are no ties.
-// Nothing is sent there.
+// world returns public addresses, far from each other, that stand for all others. Their number is odd, so that there
+// are no ties. Nothing is sent there.
 func world(six bool) []net.IP {
 	if six {
 		return []net.IP{net.ParseIP("2001:4860:4860::8888"), net.ParseIP("2620:0:861:ed1a::1"), net.ParseIP("2a00:1450::1")}

@@ -20,7 +20,8 @@ func WithPaths(s Source, path func(link.Link) link.Path) Source {
 	}}
 }
 
-// Merge returns a Source of the links of all sources, in their order. If several links have the same name, it keeps only the first.
+// Merge returns a Source of the links of all sources, in their order. If several links have the same name, it keeps
+// only the first.
 func Merge(sources ...Source) Source {
 	return &combined{sources, func(parts [][]link.Link) []link.Link {
 		var all []link.Link
@@ -67,9 +68,11 @@ func (c *combined) Watch(ctx context.Context) (<-chan []link.Link, error) {
 	return out, nil
 }
 
-// serve sends once every source has sent something, and again after each change. It ends with the first of the sources, and waits
-// for the others.
-func (c *combined) serve(ctx context.Context, cancel context.CancelFunc, in []<-chan []link.Link, out chan<- []link.Link) {
+// serve sends once every source has sent something, and again after each change. It ends with the first of the sources,
+// and waits for the others.
+func (c *combined) serve(ctx context.Context, cancel context.CancelFunc, in []<-chan []link.Link,
+	out chan<- []link.Link,
+) {
 	parts := make(chan part)
 	for i, ch := range in {
 		go func() {

@@ -76,8 +76,8 @@ func (n *Netlink) VPNs() (names []string) {
 	return names
 }
 
-// Watch implements [Source]. It sends a loss (interface down or gone, address or route removed) at once, a link that returned
-// unchanged at most 10 ms after its last event, and anything else 100 ms after its first event.
+// Watch implements [Source]. It sends a loss (interface down or gone, address or route removed) at once, a link that
+// returned unchanged at most 10 ms after its last event, and anything else 100 ms after its first event.
 func (n *Netlink) Watch(ctx context.Context) (<-chan []link.Link, error) {
 	// Subscribed before the first look, so that no change falls between the two.
 	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
@@ -111,7 +111,9 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []link.Link, error) {
 }
 
 // serve owns the two sockets and the reader of events.
-func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, h hints, first []link.Link, look func() ([]link.Link, error), out chan []link.Link) {
+func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, h hints, first []link.Link,
+	look func() ([]link.Link, error), out chan []link.Link,
+) {
 	defer close(out)
 	defer k.close()
 	go readEvents(sock, h)
@@ -136,7 +138,8 @@ func readEvents(sock *nl.NetlinkSocket, h hints) {
 		}
 		for _, m := range msgs {
 			switch m.Header.Type {
-			// An interface that goes down is announced as new, with other flags; an address that turned out to be a duplicate too.
+			// An interface that goes down is announced as new, with other flags; an address that turned out to be a duplicate
+			// too.
 			case unix.RTM_NEWLINK, unix.RTM_DELLINK, unix.RTM_DELADDR, unix.RTM_DELROUTE, unix.RTM_DELRULE:
 				give(h.lost)
 			default:

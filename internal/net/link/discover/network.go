@@ -8,12 +8,14 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// Identify returns a text that distinguishes the network of a link from others, as far as that is possible without privileges. The
-// text is the same when the link returns to that network: routers and IPv4 networks stay, while providers keep handing out new IPv6
-// networks, and mobile networks and tunnels new addresses of either family. dns are the servers that the network itself announced.
+// Identify returns a text that distinguishes the network of a link from others, as far as that is possible without
+// privileges. The text is the same when the link returns to that network: routers and IPv4 networks stay, while
+// providers keep handing out new IPv6 networks, and mobile networks and tunnels new addresses of either family. dns are
+// the servers that the network itself announced.
 func Identify(l link.Link, gateways []netip.Addr, dns []netip.AddrPort) string {
 	parts := []string{l.Kind}
-	if l.Kind != link.KindCellular || l.Handle == 0 || len(dns) == 0 { // Android renumbers a phone's modems: use its servers
+	// Android renumbers a phone's modems: use its servers
+	if l.Kind != link.KindCellular || l.Handle == 0 || len(dns) == 0 {
 		parts = append(parts, l.Name)
 	}
 	switch l.Kind {

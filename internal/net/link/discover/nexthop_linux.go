@@ -13,10 +13,11 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 )
 
-// Kernel is the Router that asks the kernel's routing rules and tables. It answers for the network namespace of the process.
+// Kernel is the Router that asks the kernel's routing rules and tables. It answers for the network namespace of the
+// process.
 //
-// One goroutine asks for all callers. The library reads each answer into 64 KiB of stack, and the stack of a goroutine that waits
-// for its connection's next request would keep that size.
+// One goroutine asks for all callers. The library reads each answer into 64 KiB of stack, and the stack of a goroutine
+// that waits for its connection's next request would keep that size.
 type Kernel struct {
 	Mark func() uint32 // mark of the sockets in question; nil or 0 = none
 
@@ -38,8 +39,8 @@ const answerTime = 5 * time.Second
 
 var errSilent = errors.New("the kernel does not answer")
 
-// ask asks a question over a netlink socket that no other question uses at the time. A question that failed may still be asked, and
-// its answer must not be used.
+// ask asks a question over a netlink socket that no other question uses at the time. A question that failed may still
+// be asked, and its answer must not be used.
 func (r *Kernel) ask(ask func(*kernel) error) error {
 	answer := make(chan error, 1)
 	r.mu.Lock()
@@ -90,7 +91,8 @@ func (r *Kernel) serve(questions <-chan inquiry) {
 			}
 			if err == nil {
 				err = q.ask(k)
-				if err != nil && !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EHOSTUNREACH) { // a part of the answer may be left
+				// a part of the answer may be left
+				if err != nil && !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EHOSTUNREACH) {
 					k.close()
 					k = nil
 				}

@@ -14,8 +14,8 @@ const (
 	settle = 100 * time.Millisecond
 	poll   = time.Second
 
-	// A link that was lost within the last remembered and is back unchanged does not need to settle again: it is looked for a
-	// moment after each event.
+	// A link that was lost within the last remembered and is back unchanged does not need to settle again: it is looked
+	// for a moment after each event.
 	rejoin     = 10 * time.Millisecond
 	remembered = time.Minute
 )
@@ -91,8 +91,8 @@ func (p past) returned(shown, now []link.Link) (all []link.Link) {
 	return all
 }
 
-// watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A failed look is repeated after the
-// settling time; until then the last result stays in effect.
+// watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A failed look is repeated
+// after the settling time; until then the last result stays in effect.
 func watch(ctx context.Context, h hints, first []link.Link, look func() ([]link.Link, error), out chan<- []link.Link) {
 	shown := first
 	var sent []link.Link
@@ -169,8 +169,8 @@ func watch(ctx context.Context, h hints, first []link.Link, look func() ([]link.
 	}
 }
 
-// losses returns the links in shown without what is missing from now; new links and additions in now do not count yet. The result
-// equals shown if nothing was lost.
+// losses returns the links in shown without what is missing from now; new links and additions in now do not count yet.
+// The result equals shown if nothing was lost.
 func losses(shown, now []link.Link) []link.Link {
 	left := make([]link.Link, 0, len(shown))
 	for _, s := range shown {

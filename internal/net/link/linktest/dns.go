@@ -37,7 +37,8 @@ type DNSServer struct {
 	got []Asked
 }
 
-// ServeDNS starts a server at ip, port 0 = any, until the test ends. Its sockets belong to the calling thread's namespace.
+// ServeDNS starts a server at ip, port 0 = any, until the test ends. Its sockets belong to the calling thread's
+// namespace.
 func ServeDNS(t *testing.T, at string, script func(Asked) Said) *DNSServer {
 	t.Helper()
 	tcp, err := net.Listen("tcp", at)

@@ -21,15 +21,17 @@ import (
 // insideEnv marks the second process that a test runs in, which has its own namespaces.
 const insideEnv = "TRIBUTARY_LINK_TEST_INSIDE"
 
-// emulatorEnv holds the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
+// emulatorEnv holds the words before the name of this program where the kernel cannot run it: `make -C android
+// go-test`.
 const emulatorEnv = "TRIBUTARY_EMULATOR"
 
-// UnderQEMU says that qemu-user runs the test. It lacks TCP_INFO, so the round trips and counters of connections are unknown.
+// UnderQEMU says that qemu-user runs the test. It lacks TCP_INFO, so the round trips and counters of connections are
+// unknown.
 var UnderQEMU = os.Getenv(emulatorEnv) != ""
 
-// Inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one that runs
-// only this test, and passes its verdict on. The whole process has to move, since goroutines do not stay on one thread. The kernel
-// removes the namespaces with the process, however it ends.
+// Inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts
+// one that runs only this test, and passes its verdict on. The whole process has to move, since goroutines do not stay
+// on one thread. The kernel removes the namespaces with the process, however it ends.
 func Inside(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideEnv) != "" {
@@ -41,7 +43,8 @@ func Inside(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes network namespaces")
 	}
-	args := append(strings.Fields(os.Getenv(emulatorEnv)), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	args := append(strings.Fields(os.Getenv(emulatorEnv)), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v",
+		"-test.timeout=60s")
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), insideEnv+"=1", "GORACE=atexit_sleep_ms=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -22,8 +22,8 @@ type Options struct {
 	Reply          byte   // to every request; 0 = success
 	Bound          []byte // address type and address in the reply; nil = 0.0.0.0
 	Silent         bool   // accept connections and send nothing
-	// Dial connects to the requested address. nil = it connects to nothing: after a success the server sends "hello " and echoes
-	// all data.
+	// Dial connects to the requested address. nil = it connects to nothing: after a success the server sends "hello " and
+	// echoes all data.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -76,7 +76,8 @@ func Serve(t testing.TB, ln net.Listener, o Options) *Server {
 
 // ended reports whether an error is the end of a connection.
 func ended(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, net.ErrClosed)
 }
 
 func (s *Server) track(c net.Conn, open bool) {
@@ -92,8 +93,8 @@ func (s *Server) track(c net.Conn, open bool) {
 // Addr returns the server's "host:port".
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Requests returns the addresses that the server was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or "ipv6
-// HOST:PORT".
+// Requests returns the addresses that the server was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or
+// "ipv6 HOST:PORT".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

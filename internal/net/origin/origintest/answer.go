@@ -25,7 +25,8 @@ const (
 )
 
 // Exchange is one request and the plan of its answer. The zero value of every field but Request and Object is the
-// behaviour of a correct server. A Fault changes the plan; it runs in the goroutine of the connection and must not block.
+// behaviour of a correct server. A Fault changes the plan; it runs in the goroutine of the connection and must not
+// block.
 type Exchange struct {
 	*Request
 	Object Object // version served to this request

@@ -234,7 +234,8 @@ func Multipart() Fault { return Set("Content-Type", "multipart/byteranges; bound
 // ShortBody sends n bytes fewer than announced and ends the connection.
 func ShortBody(n int64) Fault { return func(x *Exchange) { x.Short = n; x.EndAfter = true } }
 
-// SurplusBody sends n bytes more than the range; with Content-Length they follow the message, otherwise they are part of it.
+// SurplusBody sends n bytes more than the range; with Content-Length they follow the message, otherwise they are part
+// of it.
 func SurplusBody(n int64) Fault { return func(x *Exchange) { x.Surplus = n } }
 
 // ResetAfter resets the connection (RST) after n bytes of the body.

@@ -17,8 +17,9 @@ import (
 // SecureHost is the name pattern in the certificate of a Secure server: any label may replace the star.
 const SecureHost = "*.secure.test"
 
-// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. It has no faults of framing,
-// slow answers, raw answers or interim answers, because net/http writes its answers; one that stalls is reset after that.
+// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. It has no faults of
+// framing, slow answers, raw answers or interim answers, because net/http writes its answers; one that stalls is reset
+// after that.
 type Secure struct {
 	Roots *x509.CertPool // proves SecureHost
 	addrs []string
@@ -57,7 +58,8 @@ func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{SecureHost}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -74,7 +76,8 @@ func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 
 func (s *Server) answerSecure(node int, w http.ResponseWriter, r *http.Request) {
 	q := &Request{
-		Node: node, At: time.Now(), Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Header: r.Header, Range: r.Header.Get("Range"),
+		Node: node, At: time.Now(), Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Header: r.Header,
+		Range: r.Header.Get("Range"),
 	}
 	s.record(q)
 	x := s.exchange(q)

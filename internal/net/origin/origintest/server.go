@@ -125,7 +125,14 @@ func (s *Server) accept(node int, l net.Listener) {
 		}
 		s.mu.Lock()
 		s.accepted++
-		c := &serverConn{s: s, node: node, number: s.accepted, Conn: nc, in: make(chan *Request, 64), gone: make(chan struct{})}
+		c := &serverConn{
+			s:      s,
+			node:   node,
+			number: s.accepted,
+			Conn:   nc,
+			in:     make(chan *Request, 64),
+			gone:   make(chan struct{}),
+		}
 		s.conns[c] = true
 		stopped := s.stopped
 		s.mu.Unlock()
@@ -143,8 +150,8 @@ func (s *Server) accept(node int, l net.Listener) {
 	}
 }
 
-// serverConn is one connection: read accepts requests ahead of serve, so that pipelining and a close by the client are noticed
-// while an answer is under way.
+// serverConn is one connection: read accepts requests ahead of serve, so that pipelining and a close by the client are
+// noticed while an answer is under way.
 type serverConn struct {
 	net.Conn
 	s      *Server
@@ -204,7 +211,8 @@ func (c *serverConn) serve() {
 			break
 		}
 	}
-	// Staged close (RFC 9112 section 9.6): unread bytes from the client must not cause a reset that destroys the last answer.
+	// Staged close (RFC 9112 section 9.6): unread bytes from the client must not cause a reset that destroys the last
+	// answer.
 	if tc, ok := c.Conn.(*net.TCPConn); ok && tc.CloseWrite() == nil {
 		for range c.in { // until the client closes, or Close
 		}

@@ -51,8 +51,8 @@ func (s *Server) Close() { s.sh.close() }
 // HostName returns the name or address that ssh connects to.
 func (s *Server) HostName(ctx context.Context) (string, error) { return s.sh.hostName(ctx) }
 
-// Install copies a local program file to the server, and starts it as a relay on a port. It replaces an installed relay. It
-// returns the output for the user.
+// Install copies a local program file to the server, and starts it as a relay on a port. It replaces an installed
+// relay. It returns the output for the user.
 func (s *Server) Install(ctx context.Context, binary string, port uint16) (said string, err error) {
 	out, err := s.sh.script(ctx, "uname -s -m; id -u")
 	if err != nil {
@@ -60,7 +60,8 @@ func (s *Server) Install(ctx context.Context, binary string, port uint16) (said 
 	}
 	uname, user, _ := strings.Cut(strings.TrimSpace(lastLines(out, 2)), "\n")
 	if user != "0" {
-		return "", fmt.Errorf("%s: is not root there (id -u says %q): a relay needs a port and a service", s.sh.destination, user)
+		return "", fmt.Errorf("%s: is not root there (id -u says %q): a relay needs a port and a service", s.sh.destination,
+			user)
 	}
 	if err := fits(binary, uname); err != nil {
 		return "", fmt.Errorf("%s: %w", s.sh.destination, err)
@@ -71,7 +72,8 @@ func (s *Server) Install(ctx context.Context, binary string, port uint16) (said 
 	}
 	defer f.Close()
 	// Write to a new file: the one in use cannot be written to.
-	if _, err := s.sh.run(ctx, f, "umask 022 && rm -f "+program+".new && cat > "+program+".new && chmod 755 "+program+".new"); err != nil {
+	if _, err := s.sh.run(ctx, f,
+		"umask 022 && rm -f "+program+".new && cat > "+program+".new && chmod 755 "+program+".new"); err != nil {
 		return "", fmt.Errorf("copy the program: %w", err)
 	}
 	number := strconv.Itoa(int(port))
@@ -94,8 +96,8 @@ func lastLines(s string, n int) string {
 	return strings.Join(all[max(len(all)-n, 0):], "\n")
 }
 
-// Invite returns the link of an invitation to the relay on the server, which clients reach at an address. The relay forgets the
-// client with the key before; "" = none.
+// Invite returns the link of an invitation to the relay on the server, which clients reach at an address. The relay
+// forgets the client with the key before; "" = none.
 func (s *Server) Invite(ctx context.Context, address, before string) (link string, err error) {
 	if before != "" {
 		_, _ = s.sh.script(ctx, program+` relay remove -- "$1"`, before) // a new relay does not know this key

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// shell runs commands on a server through the system's ssh, which knows the user's keys, agents, host names and known hosts.
-// All commands share one connection, so that a password is asked for once.
+// shell runs commands on a server through the system's ssh, which knows the user's keys, agents, host names and known
+// hosts. All commands share one connection, so that a password is asked for once.
 type shell struct {
 	destination string   // destination argument of ssh(1)
 	options     []string // "KEY=VALUE", as in ssh_config(5)
@@ -44,7 +44,10 @@ func (s *shell) close() {
 }
 
 func (s *shell) command(ctx context.Context, flags ...string) *exec.Cmd {
-	args := []string{"-T", "-o", "ControlMaster=auto", "-o", "ControlPath=" + filepath.Join(s.dir, "c"), "-o", "ControlPersist=60"}
+	args := []string{
+		"-T", "-o", "ControlMaster=auto", "-o", "ControlPath=" + filepath.Join(s.dir, "c"), "-o",
+		"ControlPersist=60",
+	}
 	for _, o := range s.options {
 		args = append(args, "-o", o)
 	}

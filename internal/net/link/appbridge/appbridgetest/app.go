@@ -20,8 +20,10 @@ const Hello = `{"type":"hello","version":1,"a field of later":true}`
 type App struct {
 	Greet string                                 // instead of Hello
 	Bind  func(handle uint64, fd int) unix.Errno // called with a socket; nil = no bind, and no error
-	Order func(id uint64) (line string, fd int)  // returns the description of a download that the app wants, and its file, -1 = none
-	Relay io.ReadWriter                          // another program as the app, except for Bind; nil = Heard, Say and Greet are used
+	// returns the description of a download that the app wants, and its file, -1 = none
+	Order func(id uint64) (line string, fd int)
+	// another program as the app, except for Bind; nil = Heard, Say and Greet are used
+	Relay io.ReadWriter
 
 	Path  string
 	Heard chan map[string]any // messages of the program after its hello; closed at its end
