@@ -259,8 +259,8 @@ func outOf(routes []netlink.Route) map[int]bool {
 	return all
 }
 
-// world returns public addresses, far from each other, that stand for all others. Their number is odd, so that there
-// are no ties. Nothing is sent there.
+// world returns public addresses, far from each other, that stand for all others. Their number is odd, so that one
+// answer has the majority. Nothing is sent there.
 func world(six bool) []net.IP {
 	if six {
 		return []net.IP{net.ParseIP("2001:4860:4860::8888"), net.ParseIP("2620:0:861:ed1a::1"), net.ParseIP("2a00:1450::1")}
