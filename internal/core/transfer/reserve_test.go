@@ -56,6 +56,9 @@ func TestReserve(t *testing.T) {
 		s.refuse(1, 128*kB, 192*kB)
 		s.wantCredit(r, 64*kB) // link 0 can still be asked
 		s.refuse(0, 128*kB, 192*kB)
+		if free := s.m.led.Free(); len(free) > 0 {
+			t.Errorf("%v may be requested again, although the reserve fetches it", free)
+		}
 		s.complete(r)
 		s.deliver()
 		s.wantDone()

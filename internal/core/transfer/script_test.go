@@ -123,6 +123,9 @@ func (s *script) handle(e Event) {
 	before := s.state()
 	r := s.m.Handle(s.now, e)
 	s.next, s.again = r.Next, r.Ask
+	if !s.m.ended && !s.m.Check() {
+		s.t.Fatalf("after %+v: ranges do not partition the object, or credit beyond the window", e)
+	}
 	forgets := slices.ContainsFunc(r.Do, func(a Action) bool { return a.Kind == Forget })
 	if after := s.state(); !s.m.ended && !forgets { // the actions explain the difference of the snapshots
 		got := Received{Fresh: after.Received - after.Waste - before.Received + before.Waste, Waste: after.Waste - before.Waste}
