@@ -52,9 +52,9 @@ func (s *script) fill() {
 	}
 }
 
-// TestSlowClientNeedsLittle: a client that leaves its window full needs a second of its speed; one that takes more needs
+// TestR082_SlowClientNeedsLittle: a client that leaves its window full needs a second of its speed; one that takes more needs
 // more, at once.
-func TestSlowClientNeedsLittle(t *testing.T) {
+func TestR082_SlowClientNeedsLittle(t *testing.T) {
 	s := full(t)
 	take := func(n int64, every time.Duration, times int) {
 		t.Helper()

@@ -18,7 +18,7 @@ func TestRequestFields(t *testing.T) {
 		{"R19 nominated", []string{"Connection: x-a, X-B", "X-A: 1", "x-b: 2"}, "X-A", nil},
 		{"R19 two lines", []string{"Connection:", "Connection: x-a", "X-A: 1"}, "X-A", nil},
 		{"R19 Connection itself", []string{"Connection: x-a"}, "Connection", nil},
-		{"R22 twice", []string{"Connection: keep-alive, X-A, x-a,, keep-alive", "Connection: x-a", "X-A: 1"}, "X-A", nil},
+		{"R22 twice", []string{"Connection: keep-alive, X-A, x-a,, keep-alive", "Connection: keep-alive", "X-A: 1"}, "X-A", nil},
 		{"R20 Keep-Alive", []string{"Keep-Alive: timeout=5"}, "Keep-Alive", nil},
 		{"R20 R35 Proxy-Authorization", []string{"Proxy-Authorization: Basic eDp5"}, "Proxy-Authorization", nil},
 		{"R20 Upgrade", []string{"Upgrade: foo/2"}, "Upgrade", nil},
