@@ -1,8 +1,8 @@
 // Package policy decides which links a request may use: one question, one answer. PURE.
 //
-// Every user of links asks it: divided requests, requests and tunnels over one link, the relay's lanes, and the
-// commands that show links. [For] takes a [Request], and what is known about each link: its [Terms], which the user and
-// the network set, and its state. It returns a [Verdict] per link and the order in which links are tried. It keeps no
+// Every user of links asks it: divided requests, requests and tunnels over one link, and the relay's lanes; status
+// shows its reasons. [For] takes a [Request], and what is known about each link: its [Terms], which the user and the
+// network set, and its state. It returns a [Verdict] per link and the order in which links are tried. It keeps no
 // state. Ask again when the terms or the state of a link change, when a link appears, when a link turns out not to
 // serve the object, and when the client's consent changes.
 //
@@ -89,8 +89,7 @@ func (l *Link) alive() bool { return l.State == health.Up || l.State == health.S
 type Request struct {
 	Exposes   bool // its content reveals credentials to the operator of a link
 	Unmetered bool // it may not cost money now
-	// it stands for many requests, which cannot choose their links: links that join last only if there are no others
-	Shared bool
+	Shared    bool // it stands for many requests: links that join last carry it only if there are no others
 
 	Goal       string    // one of schedule.Goals, in place of those of the links; "" = those of the links
 	Deadline   *Deadline // uses costly links only for bytes that the others cannot deliver in time; overrides the goals
@@ -128,8 +127,7 @@ const (
 )
 
 var reasonNames = [...]string{
-	"", "disabled", "limit_reached", "avoided", "metered", "untrusted", "refused",
-	"max_links",
+	"", "disabled", "limit_reached", "avoided", "metered", "untrusted", "refused", "max_links",
 }
 
 func (r Reason) String() string { return reasonNames[r] }
@@ -248,7 +246,8 @@ func preference(all []Link, verdicts []Verdict) []int8 {
 }
 
 // entrust forbids links whose operator must not see the request. If no trusted link is alive, the best untrusted one
-// may be used (R205). Once the request has begun, no further untrusted link sees it, and one that saw it stays.
+// may be used (R205): a trusted one counts even if this request may not use it, or avoiding one link would reveal the
+// request to another. Once the request has begun, no further untrusted link sees it, and one that saw it stays.
 func (r *Request) entrust(order []int8, all []Link, verdicts []Verdict) {
 	if !r.Exposes {
 		return
@@ -257,10 +256,9 @@ func (r *Request) entrust(order []int8, all []Link, verdicts []Verdict) {
 	for _, i := range order {
 		l, v := &all[i], &verdicts[i]
 		switch {
-		case v.Use == No:
 		case !l.Untrusted:
-			trusted = trusted || l.alive()
-		case r.Began && l.Seen:
+			trusted = trusted || l.alive() && l.Closed() == NoReason
+		case v.Use == No, r.Began && l.Seen:
 		default:
 			v.Use, v.Reason = No, Exposed
 			if best < 0 && l.State != health.Down {

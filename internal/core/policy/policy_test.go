@@ -75,6 +75,15 @@ func TestFor(t *testing.T) {
 		{"R205 not one that may not carry it", policy.Request{Exposes: true, Unmetered: true}, []link{
 			with(with(wifi, untrusted), metered), with(with(cell, untrusted), metered),
 		}, nil, []policy.Reason{policy.Costs, policy.Costs}},
+		{"R205 a trusted link that the request may not pay for is up", policy.Request{Exposes: true, Unmetered: true}, []link{
+			with(wifi, untrusted), with(cell, metered),
+		}, nil, []policy.Reason{policy.Exposed, policy.Costs}},
+		{"R205 a trusted link that the request avoids is up", policy.Request{Exposes: true, Avoid: "lte"}, []link{
+			with(wifi, untrusted), cell,
+		}, nil, []policy.Reason{policy.Exposed, policy.Avoided}},
+		{"R205 a trusted link that no request may use does not count", exposes, []link{
+			with(wifi, untrusted), with(cell, func(l *link) { l.Spent = true }),
+		}, []int8{0}, []policy.Reason{0, policy.Spent}},
 		{"R205 a request that shows nothing", policy.Request{}, []link{with(wifi, untrusted), cell}, []int8{0, 1}, nil},
 		{"R205 no further link sees a request that has begun", policy.Request{Exposes: true, Began: true}, []link{
 			with(wifi, in(down)), with(cell, untrusted),
@@ -265,7 +274,7 @@ func reference(q policy.Request, all []policy.Link) (may []bool) {
 		case q.Began || l.State == down:
 			return false
 		case some(func(j int) bool {
-			return allowed(j) && !all[j].Untrusted && (all[j].State == up || all[j].State == suspect)
+			return !all[j].Disabled && !all[j].Spent && !all[j].Untrusted && (all[j].State == up || all[j].State == suspect)
 		}):
 			return false
 		}
@@ -325,9 +334,10 @@ func TestReference(t *testing.T) {
 		a := policy.For(q, all)
 		want := reference(q, all)
 		var order []int8
-		carries, untrusted := 0, 0
+		carries, untrusted, trusted := 0, 0, false
 		for i, v := range a.Verdicts {
 			l := all[i]
+			trusted = trusted || !l.Untrusted && !l.Disabled && !l.Spent && (l.State == up || l.State == suspect)
 			if v.May() != want[i] {
 				t.Fatalf("%+v\n%+v\nlink %s: %v, want %v", q, all, l.Name, v, want[i])
 			}
@@ -348,7 +358,7 @@ func TestReference(t *testing.T) {
 		switch {
 		case q.MaxLinks > 0 && carries > q.MaxLinks:
 			t.Fatalf("%+v: %d links at a time of %+v", q, carries, all)
-		case q.Exposes && (untrusted > 1 && !q.Began || untrusted > 0 && q.Began):
+		case q.Exposes && (untrusted > 1 || untrusted > 0 && (q.Began || trusted)):
 			t.Fatalf("%+v: %d untrusted links may see it of %+v", q, untrusted, all)
 		}
 		slices.Sort(order)
