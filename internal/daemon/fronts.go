@@ -20,7 +20,7 @@ import (
 
 // front is one way in for clients: a listener and its server.
 type front struct {
-	// listen opens the listener; nil without an error means that there is no such front.
+	// listen opens the listener. It returns nil and no error if the configuration has no such front.
 	listen func() (net.Listener, error)
 	// without, if not empty, is the warning when listen fails. The other fronts then work without this one.
 	without string
@@ -83,13 +83,16 @@ func (d *Daemon) fronts() (all []*front) {
 		},
 		server: func(net.Listener) server { return proxy.NewServer(d.proxy) },
 	})
-	// so that a drain can be watched
-	return append(all, &front{listen: d.listenControl, last: true, server: func(net.Listener) server {
-		s := shortServer(d.controlHandler())
-		s.ConnContext = control.ConnContext
-		s.WriteTimeout = 0 // a lease has no time limit
-		return s
-	}})
+	return append(all, &front{
+		listen: d.listenControl,
+		server: func(net.Listener) server {
+			s := shortServer(d.controlHandler())
+			s.ConnContext = control.ConnContext
+			s.WriteTimeout = 0 // a lease has no time limit
+			return s
+		},
+		last: true, // a drain can be watched
+	})
 }
 
 // listen opens the listeners of all fronts, or none.

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/energy"
@@ -194,8 +193,8 @@ func (m *Machine) Out(link int8) bool {
 	return int(link) < len(m.links) && (m.links[link].excluded || m.links[link].forbidden)
 }
 
-// mayServe returns the number of links that may serve now or soon.
-func (m *Machine) mayServe() (n int) {
+// available returns the number of links that may serve now or soon.
+func (m *Machine) available() (n int) {
 	for i := range m.links {
 		l := &m.links[i]
 		if l.allowed && !l.withheld && !m.Out(int8(i)) && (l.state == health.Up || l.state == health.Suspect) {
@@ -207,12 +206,14 @@ func (m *Machine) mayServe() (n int) {
 
 // asks reports whether the number of links that may serve has changed while the policy spares others.
 func (m *Machine) asks() bool {
-	if !slices.ContainsFunc(m.links, func(l link) bool { return l.spare }) {
-		return false
+	for i := range m.links {
+		if m.links[i].spare {
+			was := m.serving
+			m.serving = m.available()
+			return m.serving != was
+		}
 	}
-	was := m.serving
-	m.serving = m.mayServe()
-	return m.serving != was
+	return false
 }
 
 // linkState applies the shared state of a link.

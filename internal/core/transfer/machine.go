@@ -137,7 +137,7 @@ func New(cfg Config) *Machine {
 	for _, i := range cfg.Order {
 		m.links[i].allowed = true
 	}
-	m.serving = m.mayServe()
+	m.serving = m.available()
 	return m
 }
 

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Conn is a connection over a link. Gates and hooks are added before it is shared, except hooks of BeforeClose.
-// Otherwise it is as safe for concurrent use as any net.Conn.
+// Conn is a connection over a link. Gates are added before it is shared. Otherwise it is as safe for concurrent use as
+// any net.Conn.
 type Conn struct {
 	net.Conn // as dialed
 	gates    []Gate
@@ -52,31 +52,28 @@ func Of(c net.Conn) *Conn {
 func (c *Conn) Through(g Gate) { c.gates = append(c.gates, g) }
 
 // BeforeClose makes Close call f once, while the connection is still open. After Close, f is called at once.
-func (c *Conn) BeforeClose(f func()) {
+func (c *Conn) BeforeClose(f func()) { c.hook(&c.before, f) }
+
+// AfterClose makes Close call f once, when the connection is closed. After Close, f is called at once.
+func (c *Conn) AfterClose(f func()) { c.hook(&c.after, f) }
+
+func (c *Conn) hook(at *[]func(), f func()) {
 	c.mu.Lock()
 	closed := c.closed
-	c.before = append(c.before, f)
+	if !closed {
+		*at = append(*at, f)
+	}
 	c.mu.Unlock()
 	if closed {
 		f()
 	}
 }
 
-// AfterClose makes Close call f once, when the connection is closed.
-func (c *Conn) AfterClose(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.after = append(c.after, f)
-}
-
 // Close implements net.Conn.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	before, after := c.before, c.after
-	if c.closed {
-		before, after = nil, nil
-	}
-	c.closed = true
+	c.closed, c.before, c.after = true, nil, nil
 	c.mu.Unlock()
 	for _, f := range before {
 		f()

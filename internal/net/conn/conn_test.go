@@ -105,7 +105,8 @@ func TestHooks(t *testing.T) {
 	c.Close()
 	c.Close()
 	c.BeforeClose(say("late"))
-	if want := []string{"first open", "third open", "second closed", "late closed"}; !slices.Equal(calls, want) {
+	c.AfterClose(say("later"))
+	if want := []string{"first open", "third open", "second closed", "late closed", "later closed"}; !slices.Equal(calls, want) {
 		t.Errorf("%q, want %q", calls, want)
 	}
 	if _, err := far.Read(make([]byte, 1)); err == nil {

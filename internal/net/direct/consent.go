@@ -25,6 +25,9 @@ func (p *PassThrough) Withdraw(metered func(link string) bool) {
 func (p *PassThrough) charges(ctx context.Context, name string) bool {
 	o := engine.OptionsOf(ctx)
 	r := o.Request()
+	if !r.Unmetered { // what else forbids a link does not change
+		return false
+	}
 	for _, l := range p.links() {
 		if l.Name == name {
 			return !r.Permits(l.Terms)

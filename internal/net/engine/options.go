@@ -19,12 +19,14 @@ type Options struct {
 	// Consent, if not nil, makes Links Unmetered while it is withheld.
 	Consent *Consent
 
-	// probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link
-	Size      int64
-	Undivided string // reason why requests go over one link, "" if they need not; shown in metrics
-	// requests are divided even if the scheme of their credentials is unknown: they may be sent several times
+	// Size is the probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link.
+	Size int64
+	// Undivided is the reason why requests go over one link, "" if they need not. Metrics show it.
+	Undivided string
+	// Repeatable requests are divided even if the scheme of their credentials is unknown: they may be sent several times.
 	Repeatable bool
-	Usage      *Usage // records the links and bytes that the requests use, if not nil
+	// Usage, if not nil, records the links and bytes that the requests use.
+	Usage *Usage
 }
 
 // Request returns what package policy needs to know now.

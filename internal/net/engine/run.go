@@ -116,7 +116,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	for i, l := range links {
 		r.links = append(r.links, newRunLink(states[i].State, l))
 	}
-	answer := r.ask()
+	answer := r.ask(links)
 	known.Dear = answer.Dear
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start

@@ -28,13 +28,13 @@ func (m *runLink) take(v policy.Verdict) {
 	m.seen = m.seen || v.May()
 }
 
-// ask asks the policy which links the request may use now.
-func (r *run) ask() policy.Answer {
+// ask asks the policy which links the request may use now. links are the fleet's.
+func (r *run) ask(links []link.Link) policy.Answer {
 	q := r.req.Options.Request()
 	q.Exposes, q.Began = q.Exposes || r.opening.Exposes(), r.m != nil
 	all := make([]policy.Link, len(r.links))
 	for i := range r.links {
-		m, l := &r.links[i], r.e.fleet.at(int8(i))
+		m, l := &r.links[i], &links[i]
 		all[i] = policy.Link{
 			Name: l.Name, Terms: l.Terms, State: m.state, Metric: l.Metric, Refused: r.refused[l.Name],
 			Out: r.m != nil && r.m.Out(int8(i)), Seen: m.seen, Carries: m.verdict.May(),
@@ -58,15 +58,17 @@ func (r *run) linkConfig(i int8, l link.Link) transfer.LinkConfig {
 // client and the links that serve the object.
 func (r *run) permitted() time.Time {
 	r.asks = false
-	verdicts := r.ask().Verdicts
+	verdicts := r.ask(r.e.fleet.links()).Verdicts
 	for _, may := range []bool{false, true} { // a link that must not be used is not used while others are permitted
 		for i, v := range verdicts {
 			m := &r.links[i]
 			was := m.verdict
-			if v.May() != may || v.May() == was.May() && (v.Use == policy.Spare) == (was.Use == policy.Spare) {
+			if v.May() != may {
 				continue
 			}
-			m.take(v)
+			if m.take(v); may == was.May() && (v.Use == policy.Spare) == (was.Use == policy.Spare) {
+				continue
+			}
 			if may {
 				r.e.fleet.allow(r, int8(i))
 			} else {
@@ -75,9 +77,9 @@ func (r *run) permitted() time.Time {
 			r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: may, Spare: v.Use == policy.Spare})
 		}
 	}
-	if was := r.further; r.opening.Version() != nil && r.helped() != was { // it was reported
-		r.further = r.helped()
-		r.e.runs(0, r.further-was)
+	if now := r.helped(); r.opening.Version() != nil && now != r.further { // it was reported
+		r.e.runs(0, now-r.further)
+		r.further = now
 	}
 	return r.handle(transfer.Event{Kind: transfer.Tick})
 }
@@ -99,10 +101,11 @@ func (r *run) helped() int {
 // linkState takes the state of a link that the fleet posted, or a link that has appeared.
 func (r *run) linkState(e transfer.Event) time.Time {
 	if int(e.Link) == len(r.links) { // new links are posted in the order of their numbers
-		l := r.e.fleet.at(e.Link)
+		links := r.e.fleet.links()
+		l := links[e.Link]
 		r.links = append(r.links, newRunLink(e.State, l))
 		m := &r.links[e.Link]
-		m.take(r.ask().Verdicts[e.Link])
+		m.take(r.ask(links).Verdicts[e.Link])
 		known := r.linkConfig(e.Link, l)
 		if e.New, e.Allowed = &known, m.verdict.May(); e.Allowed {
 			r.e.fleet.allow(r, e.Link)

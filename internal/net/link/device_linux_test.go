@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -19,8 +18,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
-
-	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 // greeted dials over l and returns the source address that the origin saw.
@@ -28,31 +25,8 @@ func greeted(t *testing.T, l Link, addr string) string {
 	t.Helper()
 	d := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}
 	c, _, err := d.Dial(t.Context(), l, "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	tcp, ok := c.(*net.TCPConn)
-	if !ok {
-		t.Fatalf("connection is a %T", c)
-	}
-	raw, err := tcp.SyscallConn()
 	Must(t, err)
-	var device string
-	var timeout int
-	Must(t, raw.Control(func(fd uintptr) {
-		device, _ = unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
-		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
-	}))
-	if UnderQEMU {
-		device = l.Name // qemu-user does not read this option; the far end shows which link it was
-	}
-	if device != l.Name || timeout != int(health.GoneAfter.Milliseconds()) {
-		t.Errorf("bound to %q, user timeout %d ms", device, timeout)
-	}
-	b, err := io.ReadAll(c)
-	Must(t, err)
-	return string(b)
+	return Greeting(t, c, l.Name)
 }
 
 func TestDeviceChoosesTheLink(t *testing.T) {

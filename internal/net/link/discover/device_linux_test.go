@@ -2,8 +2,6 @@ package discover
 
 import (
 	"errors"
-	"io"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -11,7 +9,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/net/link"
 	. "github.com/tributary-http/tributary/internal/net/link/linktest"
 )
@@ -29,31 +26,8 @@ func greeted(t *testing.T, l link.Link, addr string) string {
 	t.Helper()
 	d := &link.Dialer{Binder: link.Device{}, Resolver: &link.Resolver{Binder: link.Device{}}}
 	c, _, err := d.Dial(t.Context(), l, "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	tcp, ok := c.(*net.TCPConn)
-	if !ok {
-		t.Fatalf("connection is a %T", c)
-	}
-	raw, err := tcp.SyscallConn()
 	Must(t, err)
-	var device string
-	var timeout int
-	Must(t, raw.Control(func(fd uintptr) {
-		device, _ = unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
-		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
-	}))
-	if UnderQEMU {
-		device = l.Name // qemu-user does not read this option; the far end shows which link it was
-	}
-	if device != l.Name || timeout != int(health.GoneAfter.Milliseconds()) {
-		t.Errorf("bound to %q, user timeout %d ms", device, timeout)
-	}
-	b, err := io.ReadAll(c)
-	Must(t, err)
-	return string(b)
+	return Greeting(t, c, l.Name)
 }
 
 func TestDeviceIPv6(t *testing.T) {

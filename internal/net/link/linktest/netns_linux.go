@@ -2,6 +2,7 @@ package linktest
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/core/health"
 )
 
 // insideEnv marks the second process that a test runs in, which has its own namespaces.
@@ -241,4 +244,32 @@ func FarDNS(t *testing.T, f *Far, at string) (s *DNSServer) {
 		})
 	})
 	return s
+}
+
+// Greeting reads what a Greeter sent on a connection that a Dialer made over a device, and closes it. The socket must be
+// bound to the device.
+func Greeting(t *testing.T, c net.Conn, device string) string {
+	t.Helper()
+	defer c.Close()
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		t.Fatalf("connection is a %T", c)
+	}
+	raw, err := tcp.SyscallConn()
+	Must(t, err)
+	var bound string
+	var timeout int
+	Must(t, raw.Control(func(fd uintptr) {
+		bound, _ = unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
+		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+	}))
+	if UnderQEMU {
+		bound = device // qemu-user does not read this option; the far end shows which link it was
+	}
+	if bound != device || timeout != int(health.GoneAfter.Milliseconds()) {
+		t.Errorf("bound to %q, user timeout %d ms", bound, timeout)
+	}
+	b, err := io.ReadAll(c)
+	Must(t, err)
+	return string(b)
 }
