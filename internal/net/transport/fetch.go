@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
@@ -12,8 +13,13 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
-// firstLink is how long Await waits for a link. A person who forgot the cable should not wait for long.
-const firstLink = time.Second
+// How long Await waits for a link. A person who forgot the cable should not wait for long, but a machine or container that
+// has just started should work: Linux reports a carrier up to 1 s late, and checks an IPv6 address for duplicates for up to
+// 2 s (RFC 4862 section 5.4).
+const (
+	firstLink  = time.Second
+	comingLink = 4 * time.Second // if the kernel is about to make one usable
+)
 
 // Everywhere contains every address. The user of a command may connect to any address; a proxy denies addresses to
 // others (R183). The rule that a private network belongs to one link (R184) applies anyway.
@@ -29,11 +35,32 @@ func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport,
 	})
 }
 
-// Await waits until there is a link, for a few seconds at most.
+// Await waits until there is a link, for a second, or a few while the kernel brings one up.
 func (t *Transport) Await(ctx context.Context) {
+	if t.awaited(ctx, firstLink) {
+		return
+	}
+	kernel, ok := t.device.(interface {
+		List() ([]discover.Candidate, error)
+	})
+	if !ok {
+		return
+	}
+	all, err := kernel.List()
+	if err == nil && slices.ContainsFunc(all, func(c discover.Candidate) bool { return c.Soon }) {
+		t.awaited(ctx, comingLink-firstLink)
+	}
+}
+
+// awaited waits for a link for d at most and reports whether there is no reason to wait any longer.
+func (t *Transport) awaited(ctx context.Context, d time.Duration) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
 	select {
 	case <-t.found:
 	case <-ctx.Done():
-	case <-time.After(firstLink):
+	case <-limit.C:
+		return false
 	}
+	return true
 }

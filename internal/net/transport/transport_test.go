@@ -192,12 +192,33 @@ func TestWriteAtTo(t *testing.T) {
 	}
 }
 
-// Without a link, Await waits a moment for one, and requests then report that there is none.
+// kernel has no link; its interface may become one soon.
+type kernel struct {
+	*discover.Static
+	soon bool
+}
+
+func (k kernel) List() ([]discover.Candidate, error) {
+	return []discover.Candidate{{Reason: "no carrier", Soon: k.soon}}, nil
+}
+
+// Without a link, Await waits a moment for one, longer if the kernel is about to have one, and requests then report that there is none.
 func TestAwait(t *testing.T) {
-	for name, stopped := range map[string]bool{"waits": false, "stopped": true} {
+	none := func() discover.Source { return discover.NewStatic() }
+	sees := func(soon bool) func() discover.Source {
+		return func() discover.Source { return kernel{discover.NewStatic(), soon} }
+	}
+	for name, c := range map[string]struct {
+		source  func() discover.Source
+		stopped bool
+		want    time.Duration
+	}{
+		"waits": {none, false, firstLink}, "stopped": {none, true, 0},
+		"no link in sight": {sees(false), false, firstLink}, "a carrier is about to come": {sees(true), false, comingLink},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: discover.NewStatic()})
+				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: c.source()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,17 +229,14 @@ func TestAwait(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer stop()
-				if stopped {
+				if c.stopped {
 					cancel()
 				}
 				began := time.Now()
 				tr.Await(ctx)
 				_, err = tr.RoundTrip(get(t, "http://h/"))
-				took, want := time.Since(began), firstLink
-				if stopped {
-					want = 0
-				}
-				if !errors.Is(err, engine.ErrNoLink) || took != want {
+				took := time.Since(began)
+				if !errors.Is(err, engine.ErrNoLink) || took != c.want {
 					t.Errorf("%v after %v", err, took)
 				}
 			})

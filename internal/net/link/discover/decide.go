@@ -112,6 +112,7 @@ type Route struct {
 type Candidate struct {
 	Link     link.Link // the link, as far as it is known; its Addrs are the usable ones
 	Use      bool
+	Soon     bool   // the kernel alone may make it usable within seconds: it has yet to report a carrier, or to prove an address
 	Reason   string // reason for the decision, for people to read
 	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
 	Gateways []netip.Addr
@@ -199,8 +200,10 @@ func decide(i Interface, o Options) Candidate {
 		c.Reason = fmt.Sprintf("down; to enable it, run `ip link set %s up`", i.Name)
 	case i.State != "up" && i.State != "unknown":
 		c.Reason = "no carrier (state " + i.State + ")"
+		c.Soon = len(addrs) > 0 && len(i.Routes) > 0
 	case len(addrs) == 0 && slices.ContainsFunc(i.Addrs, func(a Address) bool { return a.Unproven && global(a.Addr) }):
 		c.Reason = "its address is still being checked for duplicates"
+		c.Soon = len(i.Routes) > 0
 	case len(addrs) == 0:
 		c.Reason = "no global address"
 	default:

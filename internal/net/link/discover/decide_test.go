@@ -36,6 +36,28 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestSoon: what the kernel alone may make usable within seconds is told from what takes a hand.
+func TestSoon(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Interface)
+		soon   bool
+	}{
+		"a link":                      {func(*Interface) {}, false},
+		"no carrier yet":              {func(i *Interface) { i.State = "lowerlayerdown" }, true},
+		"no cable, so no address":     {func(i *Interface) { i.State, i.Addrs, i.Routes = "down", nil, nil }, false},
+		"no carrier, and no route":    {func(i *Interface) { i.State, i.Routes = "down", nil }, false},
+		"its address is not proven":   {func(i *Interface) { i.Addrs = []Address{{Addr: addr("2001:db8::7").Addr, Unproven: true}} }, true},
+		"switched off":                {func(i *Interface) { i.Up, i.State = false, "down" }, false},
+		"a bridge nobody routes over": {func(i *Interface) { i.Type, i.State = "bridge", "down" }, false},
+	} {
+		i := good()
+		c.change(&i)
+		if got := decide(i, Options{}); got.Soon != c.soon || got.Use != (name == "a link") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	typed := func(name, typ, encap string) func(*Interface) {
 		return func(i *Interface) { i.Name, i.Type, i.Encap = name, typ, encap }
