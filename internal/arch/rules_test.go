@@ -22,6 +22,7 @@ var rules = map[string]rule{
 	"internal/front/gateway":   {imports: []string{"internal/front/chain", "internal/front/admission", "internal/front/inbound"}},
 	"internal/front/get":       {imports: []string{"internal/front/chain"}},
 	"internal/front/metrics":   {imports: []string{"internal/net/engine", "internal/net/relay"}},
+	"internal/front/control":   {imports: []string{"internal/net/engine", "internal/net/relay"}},
 	"internal/front/page":      {imports: []string{"internal/front/control", "internal/net/engine"}},
 	"internal/front/proxy":     {imports: []string{"internal/front/admission", "internal/front/cutoff", "internal/front/inbound", "internal/front/intercept"}},
 	"internal/front/queue":     {imports: []string{"internal/front/get"}},

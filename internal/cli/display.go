@@ -190,8 +190,8 @@ func (s *speeds) look(now time.Time) frame {
 	if s.links != nil {
 		for _, l := range s.links.Status().Links {
 			state := l.State
-			if l.Cause != "" && l.State != "up" {
-				state += " (" + l.Cause + ")"
+			if l.Reason != "" && l.State != "up" {
+				state += " (" + l.Reason + ")"
 			}
 			f.each = append(f.each, linkFrame{name: l.Name, state: state})
 		}

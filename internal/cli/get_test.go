@@ -63,7 +63,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (s *scripted) Status() transport.Status {
-	return transport.Status{Links: []engine.LinkStatus{{Name: "wifi", State: "suspect", Cause: "silence"}, {Name: "lte", State: "up"}}}
+	return transport.Status{Links: []engine.LinkStatus{{Name: "wifi", State: "suspect", Reason: "silence"}, {Name: "lte", State: "up"}}}
 }
 
 type content struct {

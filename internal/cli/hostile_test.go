@@ -30,6 +30,7 @@ import (
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
@@ -120,8 +121,8 @@ func TestHostileCertificate(t *testing.T) {
 // TestHostileStatus: the user who runs the proxy controls the content of its status.
 func TestHostileStatus(t *testing.T) {
 	s := control.Status{
-		Version: title, Listen: title, Links: []control.Link{{Name: title, State: title, Reason: title}},
-		Transfers: []control.Transfer{{ID: 1, Links: []control.LinkShare{{Link: title}}}},
+		Version: title, Listen: title, Links: []engine.LinkStatus{{Name: title, State: title, Reason: title}},
+		Transfers: []engine.TransferStatus{{ID: 1, Links: []engine.LinkBytes{{Link: title}}}},
 	}
 	path := filepath.Join(t.TempDir(), "control.sock")
 	proxyAt(t, path, s)

@@ -160,7 +160,7 @@ func (a *app) measureRelay(ctx context.Context, cfg config.Config, address strin
 			fmt.Fprintf(w, "%s\t-\t-\t%v\n", g.Link, g.Failure)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", g.Link, roundTrip(g.RTT.Seconds()), bitRate(g.Alone), bitRate(g.Adds))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", g.Link, roundTrip(g.RTT), bitRate(g.Alone), bitRate(g.Adds))
 	}
 	fmt.Fprintf(w, "together\t\t%s\t\n", bitRate(all))
 	if err := w.Flush(); err != nil {

@@ -20,6 +20,8 @@ import (
 	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/host/privilege"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // refresh is the interval at which the live view is drawn.
@@ -254,7 +256,7 @@ func count(n int64, thing string) string {
 }
 
 // printRelay prints the state of the relay.
-func printRelay(w io.Writer, r *control.Relay) {
+func printRelay(w io.Writer, r *relay.Status) {
 	var up, down []string
 	for _, l := range r.Lanes {
 		switch {
@@ -265,7 +267,7 @@ func printRelay(w io.Writer, r *control.Relay) {
 		}
 	}
 	if len(up) > 0 {
-		fmt.Fprintf(w, "relay %s: %s over %s\n", r.Address, count(int64(r.Tunnels), "tunnel"), strings.Join(up, ", "))
+		fmt.Fprintf(w, "relay %s: %s over %s\n", r.Address, count(int64(r.Streams), "tunnel"), strings.Join(up, ", "))
 	} else {
 		fmt.Fprintf(w, "relay %s: not connected; tunnels use one link\n", r.Address)
 	}
@@ -315,7 +317,7 @@ func leftOut(reason string) string {
 }
 
 // rateSince returns the rate of a download since before, or since its start if before does not have it.
-func rateSince(x control.Transfer, s, before control.Status) string {
+func rateSince(x engine.TransferStatus, s, before control.Status) string {
 	for _, b := range before.Transfers {
 		if took := s.At.Sub(before.At).Seconds(); b.ID == x.ID && took > 0 {
 			return bitRate(float64(x.Offset-b.Offset) / took)
@@ -327,7 +329,7 @@ func rateSince(x control.Transfer, s, before control.Status) string {
 	return bitRate(float64(x.Offset) / x.Seconds)
 }
 
-func byLink(all []control.LinkShare) string {
+func byLink(all []engine.LinkBytes) string {
 	total := int64(0)
 	for _, l := range all {
 		total += l.Bytes

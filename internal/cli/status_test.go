@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/engine"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // proxyAt lets a proxy with the status s listen on a control socket at path.
@@ -39,26 +41,26 @@ func TestStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	s := control.Status{
 		Version: "v9", PID: 77, Listen: "127.0.0.1:8080", Started: at, At: at.Add(90 * time.Second), Tunnels: 3, Ended: 5, Passed: 7,
-		Links: []control.Link{
+		Links: []engine.LinkStatus{
 			{Name: "wlan0", State: "up", Goodput: 10e6, RTT: 0.012, Bytes: 1_500_000_000, Waste: 2000, Undivided: 8},
 			{Name: "wwan0", State: "banned", Reason: "silent", Bans: 2},
 			{
 				Name: "usb0", State: "down", Reason: "it has reached its limit for this month",
-				Used: &control.Used{Month: 3_000_000, MonthLimit: 3_000_000, Today: 1_000_000, DayLimit: 2_000_000},
+				Used: &engine.Used{Month: 3_000_000, MonthLimit: 3_000_000, Today: 1_000_000, DayLimit: 2_000_000},
 			},
 		},
 		Draining: true,
-		Transfers: []control.Transfer{{
+		Transfers: []engine.TransferStatus{{
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
-			Links:   []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
-			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
+			Links:   []engine.LinkBytes{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
+			LeftOut: []engine.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
 		}},
 		Finished: []control.Finished{
-			{Result: "ok", At: time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local), Seconds: 2.5, Bytes: 40e6, Links: []control.LinkShare{{Link: "wlan0", Bytes: 30e6}, {Link: "wwan0", Bytes: 10e6}}},
-			{Result: "origin", At: time.Date(2026, 11, 27, 8, 0, 0, 0, time.Local), Links: []control.LinkShare{}},
+			{Result: "ok", At: time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local), Seconds: 2.5, Bytes: 40e6, Links: []engine.LinkBytes{{Link: "wlan0", Bytes: 30e6}, {Link: "wwan0", Bytes: 10e6}}},
+			{Result: "origin", At: time.Date(2026, 11, 27, 8, 0, 0, 0, time.Local), Links: []engine.LinkBytes{}},
 		},
-		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
-		Relay: &control.Relay{Address: "relay.example:443", Tunnels: 3, Failed: 2, Failure: "the relay does not find this name", Lanes: []control.Lane{
+		Budget: engine.Memory{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
+		Relay: &relay.Status{Address: "relay.example:443", Streams: 3, Failed: 2, Failure: "the relay does not find this name", Lanes: []relay.LaneStatus{
 			{Link: "usb0", Failure: "connection refused"}, {Link: "wlan0", Up: true, RTT: 0.02, Bytes: 12e6}, {Link: "wwan0", Up: true, RTT: 0.045, Bytes: 7e6},
 		}},
 	}

@@ -30,12 +30,12 @@ func returned(t *testing.T, r *rig, within time.Duration) {
 	t.Helper()
 	defer func() {
 		if s := r.d.out.Status(); t.Failed() {
-			t.Logf("granted %d, held %d, transfers %+v", s.Granted, s.Held, s.Transfers)
+			t.Logf("granted %d, held %d, transfers %+v", s.Budget.Granted, s.Budget.Held, s.Transfers)
 		}
 	}()
 	until(t, "memory and transfers are released", within, func() bool {
 		s := r.d.out.Status()
-		return s.Granted == 0 && s.Held == 0 && len(s.Transfers) == 0
+		return s.Budget.Granted == 0 && s.Budget.Held == 0 && len(s.Transfers) == 0
 	})
 }
 
@@ -141,8 +141,8 @@ func TestSlowClient(t *testing.T) {
 			if sent > window+22<<20 {
 				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)
 			}
-			if st := r.d.out.Status(); st.Held > window+512<<10 {
-				t.Errorf("%d bytes held with a window of %d", st.Held, window)
+			if st := r.d.out.Status(); st.Budget.Held > window+512<<10 {
+				t.Errorf("%d bytes held with a window of %d", st.Budget.Held, window)
 			}
 			d.read(20 << 20)
 			if now := settled(t, s); now <= sent {
@@ -173,8 +173,8 @@ func TestBudget(t *testing.T) {
 		defer tick.Stop()
 		for {
 			st := r.d.out.Status()
-			held.Store(max(held.Load(), st.Held))
-			granted.Store(max(granted.Load(), st.Granted))
+			held.Store(max(held.Load(), st.Budget.Held))
+			granted.Store(max(granted.Load(), st.Budget.Granted))
 			sum := int64(0)
 			for _, tr := range st.Transfers {
 				sum += tr.Held
@@ -255,7 +255,7 @@ func TestNewcomer(t *testing.T) {
 		next.read(64 << 10)
 		return window(1) >= budget/2-own
 	})
-	if g := r.d.out.Status().Granted; g > budget {
+	if g := r.d.out.Status().Budget.Granted; g > budget {
 		t.Errorf("%d bytes are granted", g)
 	}
 	first.close()

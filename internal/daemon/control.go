@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -101,36 +100,13 @@ func (d *Daemon) status() control.Status {
 		// The clock may have been set since then. The difference does not depend on it.
 		Version: d.version, PID: os.Getpid(), Listen: d.at.String(), Started: now.Add(-now.Sub(d.began)), At: now,
 		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
-		Draining: d.draining.Load(),
-		Budget:   control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
-		Links:    []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
+		Draining: d.draining.Load(), Budget: e.Budget, Links: e.Links, Transfers: e.Transfers, VPN: (*control.VPN)(d.out.VPN()),
 	}
 	if d.cfg.Admin != "" && d.appBridge == nil {
 		s.Page = "http://" + d.cfg.Admin + "/"
 	}
-	for _, l := range e.Links {
-		s.Links = append(s.Links, control.Link{
-			Name: l.Name, State: l.State, Reason: l.Cause, RTT: l.RTT.Seconds(), Waste: l.Waste, Bans: l.Bans,
-			Goodput: l.Goodput + l.UndividedRate, Bytes: l.Bytes + l.UndividedBytes,
-			RadioJoules: l.Joules, RadioState: l.Radio,
-			Undivided: l.Undivided, UndividedBytes: l.UndividedBytes, MonthlyLeft: d.out.Left(l.Name), Used: d.used(l.Name),
-		})
-	}
-	s.Links = d.withSpent(s.Links)
 	if r, ok := d.out.Relay(); ok {
-		s.Relay = &control.Relay{
-			Address: r.Address,
-			Tunnels: r.Streams,
-			Refusal: r.Refusal,
-			Failed:  r.Failed,
-			Failure: r.Failure,
-			Lanes:   []control.Lane{},
-		}
-		for _, l := range r.Lanes {
-			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{
-				Link: l.Link, Up: l.Up, Bytes: l.Bytes, RTT: l.RTT.Seconds(), Failure: l.Failure, Code: string(l.Code),
-			})
-		}
+		s.Relay = &r
 	}
 	balances := d.out.Balances()
 	for _, name := range slices.Sorted(maps.Keys(balances)) {
@@ -144,46 +120,5 @@ func (d *Daemon) status() control.Status {
 		}
 		s.Accounts = append(s.Accounts, a)
 	}
-	for _, t := range e.Transfers {
-		x := control.Transfer{
-			ID: t.ID, Host: t.Host, Name: t.Name, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window,
-			Seconds: now.Sub(t.Started).Seconds(),
-			Links:   []control.LinkShare{},
-		}
-		for _, l := range t.Links {
-			x.Links = append(x.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
-		}
-		for _, l := range t.LeftOut {
-			x.LeftOut = append(x.LeftOut, control.LeftOut{Link: l.Name, Reason: l.Cause})
-		}
-		s.Transfers = append(s.Transfers, x)
-	}
-	slices.SortFunc(s.Transfers, func(a, b control.Transfer) int { return cmp.Compare(a.ID, b.ID) })
 	return s
-}
-
-// used returns the traffic of a link's account.
-func (d *Daemon) used(link string) *control.Used {
-	b, ok := d.out.Balance(link)
-	if !ok {
-		return nil
-	}
-	return &control.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
-}
-
-// withSpent marks the links whose data limit for this month or today is used up, and adds those that the engine does
-// not know.
-func (d *Daemon) withSpent(links []control.Link) []control.Link {
-	for _, name := range d.out.Named() {
-		reason := d.out.Spent(name)
-		if reason == "" {
-			continue
-		}
-		i := slices.IndexFunc(links, func(l control.Link) bool { return l.Name == name })
-		if i < 0 {
-			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: d.out.Left(name), Used: d.used(name)})
-		}
-		links[i].State, links[i].Reason = "down", reason
-	}
-	return links
 }

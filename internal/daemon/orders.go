@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/control"
 	download "github.com/tributary-http/tributary/internal/front/get"
+	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge"
 	"github.com/tributary-http/tributary/internal/net/transport"
 )
@@ -29,7 +29,7 @@ type orderStep struct {
 	Place     string `json:"place,omitempty"`
 	Mark      string `json:"mark,omitempty"`
 	// Links are the bytes that each link has delivered for this order, in the order of their first bytes.
-	Links []control.LinkShare `json:"links,omitempty"`
+	Links []engine.LinkBytes `json:"links,omitempty"`
 }
 
 // orderEnd reports the end of an order to the app.
@@ -84,7 +84,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	tell := func() {
 		now.Links = now.Links[:0]
 		for _, l := range m.Links() {
-			now.Links = append(now.Links, control.LinkShare{Link: l.Link, Bytes: l.Bytes})
+			now.Links = append(now.Links, engine.LinkBytes{Link: l.Link, Bytes: l.Bytes})
 		}
 		if o.Tell(now) != nil {
 			stop() // the app is gone

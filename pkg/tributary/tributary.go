@@ -301,10 +301,10 @@ func (t *Transport) Links() []Link {
 		all = append(all, Link{
 			Name:     l.Name,
 			State:    l.State,
-			Reason:   l.Cause,
-			Rate:     l.Goodput,
-			RTT:      l.RTT,
-			Received: l.Bytes,
+			Reason:   l.Reason,
+			Rate:     l.Goodput - l.UndividedRate,
+			RTT:      time.Duration(l.RTT * float64(time.Second)),
+			Received: l.Bytes - l.UndividedBytes,
 			Wasted:   l.Waste,
 		})
 	}

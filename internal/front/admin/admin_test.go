@@ -103,8 +103,8 @@ func TestHealth(t *testing.T) {
 		{
 			"reasons",
 			[]engine.LinkStatus{
-				{Name: "wlan0", State: "banned", Cause: "silent"},
-				{Name: "wwan0", State: "down", Cause: "dial origin.example:80: refused"},
+				{Name: "wlan0", State: "banned", Reason: "silent"},
+				{Name: "wwan0", State: "down", Reason: "dial origin.example:80: refused"},
 			},
 			503, "no link is up: wlan0 is banned (silent), wwan0 is down\n",
 		},

@@ -33,8 +33,8 @@ func unhealthy(links []engine.LinkStatus) string {
 	each := make([]string, len(links))
 	for i, l := range links {
 		each[i] = l.Name + " is " + l.State
-		if l.Cause != "" && !strings.ContainsAny(l.Cause, ".:/\r\n") {
-			each[i] += " (" + l.Cause + ")"
+		if l.Reason != "" && !strings.ContainsAny(l.Reason, ".:/\r\n") {
+			each[i] += " (" + l.Reason + ")"
 		}
 	}
 	return "no link is up: " + strings.Join(each, ", ")

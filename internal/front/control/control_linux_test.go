@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
 func TestPath(t *testing.T) {
@@ -44,7 +46,7 @@ func serve(t *testing.T, path string) net.Listener {
 			http.NotFound(w, r)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(Status{Version: "v9", Links: []Link{{Name: "wlan0"}}})
+		_ = json.NewEncoder(w).Encode(Status{Version: "v9", Links: []engine.LinkStatus{{Name: "wlan0"}}})
 	})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()

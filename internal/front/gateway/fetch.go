@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/tributary-http/tributary/internal/front/chain"
 	"github.com/tributary-http/tributary/internal/net/transport"
-	"golang.org/x/net/http/httpguts"
 )
 
 // maxRedirects is how many redirects of one request are followed.

@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/front/chain"
-	"github.com/tributary-http/tributary/internal/net/transport"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
+
+	"github.com/tributary-http/tributary/internal/front/chain"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // location is a URL that can be requested.

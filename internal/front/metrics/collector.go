@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-http/tributary/internal/net/engine"
@@ -63,8 +61,8 @@ func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 		for _, state := range states {
 			gauge(linkState, oneIf(l.State == state), name, state)
 		}
-		gauge(linkGoodput, l.Goodput, name)
-		gauge(linkRTT, l.RTT.Seconds(), name)
+		gauge(linkGoodput, l.Goodput-l.UndividedRate, name)
+		gauge(linkRTT, l.RTT, name)
 		send(linkBans, prometheus.CounterValue, float64(l.Bans), name)
 		send(linkJoules, prometheus.CounterValue, l.Joules, name)
 		gauge(undividedOpen, float64(l.Undivided), name)
@@ -79,12 +77,12 @@ func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 		if t.Window > 0 {
 			full = max(full, float64(t.Held)/float64(t.Window))
 		}
-		age = max(age, time.Since(t.Started).Seconds())
+		age = max(age, t.Seconds)
 	}
 	gauge(running, float64(len(s.Transfers)))
-	gauge(budget, float64(s.Budget))
-	gauge(granted, float64(s.Granted))
-	gauge(held, float64(s.Held))
+	gauge(budget, float64(s.Budget.Total))
+	gauge(granted, float64(s.Budget.Granted))
+	gauge(held, float64(s.Budget.Held))
 	gauge(window, windows)
 	gauge(ahead, beyond)
 	gauge(fullest, full)

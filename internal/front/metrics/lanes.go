@@ -36,7 +36,7 @@ func (status laneCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, l := range s.Lanes {
 		name := valid(l.Link)
 		send(laneUp, prometheus.GaugeValue, oneIf(l.Up), name)
-		send(laneRTT, prometheus.GaugeValue, l.RTT.Seconds(), name)
+		send(laneRTT, prometheus.GaugeValue, l.RTT, name)
 		send(laneBytes, prometheus.CounterValue, float64(l.Bytes), name)
 	}
 	send(laneTunnels, prometheus.GaugeValue, float64(s.Streams))

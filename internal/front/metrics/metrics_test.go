@@ -30,10 +30,10 @@ func status(links ...engine.LinkStatus) func() engine.Status {
 	return func() engine.Status {
 		return engine.Status{
 			Links:  links,
-			Budget: 64 << 20, Granted: 32 << 20, Held: 3 << 20,
+			Budget: engine.Memory{Total: 64 << 20, Granted: 32 << 20, Held: 3 << 20},
 			Transfers: []engine.TransferStatus{
-				{ID: 1, Window: 16 << 20, Held: 4 << 20, Started: time.Now().Add(-time.Minute)},
-				{ID: 2, Window: 16 << 20, Held: 8 << 20, Started: time.Now()},
+				{ID: 1, Window: 16 << 20, Held: 4 << 20, Seconds: 60},
+				{ID: 2, Window: 16 << 20, Held: 8 << 20},
 			},
 		}
 	}
@@ -41,11 +41,11 @@ func status(links ...engine.LinkStatus) func() engine.Status {
 
 func TestMetrics(t *testing.T) {
 	m := New("v1.2.3", status(
-		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1e6, RTT: 25 * time.Millisecond, Undivided: 3, UndividedBytes: 7000, UndividedRate: 500},
+		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1_000_500, RTT: 0.025, Undivided: 3, UndividedBytes: 7000, UndividedRate: 500},
 		engine.LinkStatus{Name: "wwan0", State: "banned", Bans: 2},
 	), func() (relay.Status, bool) {
 		return relay.Status{Streams: 4, Failed: 2, Refusal: "its month is used up", Lanes: []relay.LaneStatus{
-			{Link: "wlan0", Up: true, RTT: 30 * time.Millisecond, Bytes: 5000}, {Link: "wwan0"},
+			{Link: "wlan0", Up: true, RTT: 0.03, Bytes: 5000}, {Link: "wwan0"},
 		}}, true
 	})
 	for _, e := range []engine.Event{

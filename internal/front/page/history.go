@@ -3,7 +3,7 @@ package page
 import (
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
 const (
@@ -30,7 +30,7 @@ type history struct {
 
 // add takes the state of the links and returns the new sample. After a pause, the sample counts for one step, not for
 // the whole pause, since the links were idle before.
-func (h *history) add(now time.Time, links []control.Link) sample {
+func (h *history) add(now time.Time, links []engine.LinkStatus) sample {
 	took := now.Sub(h.at)
 	if took <= 0 || took > 2*step {
 		took = step

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/front/control"
+	"github.com/tributary-http/tributary/internal/net/engine"
 )
 
 // TestHistoryMemory: an hour with the maximum number of links per sample takes less than 4 MiB.
 func TestHistoryMemory(t *testing.T) {
 	const most = 4 << 20
-	links := make([]control.Link, maxLinks+1)
+	links := make([]engine.LinkStatus, maxLinks+1)
 	for i := range links {
 		links[i].Name = fmt.Sprintf("link%d", i)
 	}

@@ -103,11 +103,8 @@ func (p *Page) Observe(e engine.Event) {
 			return // its first answer never arrived
 		}
 		d := Ended{Host: e.Ended.Host, Name: e.Ended.Name, Finished: control.Finished{
-			Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset, Links: []control.LinkShare{},
+			Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset, Links: e.Ended.Links,
 		}}
-		for _, l := range e.Ended.Links {
-			d.Links = append(d.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
-		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.ended = slices.Insert(p.ended, 0, d)

@@ -37,7 +37,7 @@ func (x *state) status() control.Status {
 		x.s.Links[0].Bytes += x.perAsk
 	}
 	s := x.s
-	s.Links = append([]control.Link(nil), x.s.Links...)
+	s.Links = append([]engine.LinkStatus(nil), x.s.Links...)
 	return s
 }
 
@@ -111,8 +111,8 @@ func everybody(*http.Request) bool { return true }
 func TestUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &state{perAsk: 1_000_000}
-		x.s.Links = []control.Link{{Name: "wifi", State: "up", Bytes: 5e9}}
-		x.s.Transfers = []control.Transfer{{ID: 1, Host: "a.test", Name: "big.iso", Size: 100}}
+		x.s.Links = []engine.LinkStatus{{Name: "wifi", State: "up", Bytes: 5e9}}
+		x.s.Transfers = []engine.TransferStatus{{ID: 1, Host: "a.test", Name: "big.iso", Size: 100}}
 		p := page.New(nil)
 		go p.Run(t.Context(), x.status)
 		h := p.Handler(everybody)
@@ -143,7 +143,7 @@ func TestUpdates(t *testing.T) {
 func TestSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &state{}
-		x.s.Links = []control.Link{{Name: "wifi"}}
+		x.s.Links = []engine.LinkStatus{{Name: "wifi"}}
 		p := page.New(nil)
 		go p.Run(t.Context(), x.status)
 		time.Sleep(5 * time.Second)
@@ -220,14 +220,14 @@ func TestEvents(t *testing.T) {
 		for i := range 60 {
 			p.Observe(engine.Event{
 				Kind: engine.EventTransferEnded, Reason: "ok", Took: 2 * time.Second, At: time.Now(),
-				Ended: &engine.TransferStatus{ID: uint64(i), Host: "a.test", Name: "f", Offset: int64(i), Links: []engine.LinkBytes{{Name: "lte", Bytes: 7}}},
+				Ended: &engine.TransferStatus{ID: uint64(i), Host: "a.test", Name: "f", Offset: int64(i), Links: []engine.LinkBytes{{Link: "lte", Bytes: 7}}},
 			})
 			p.Observe(engine.Event{Kind: engine.EventPassedThrough, Reason: "method"})
 		}
 		p.Observe(engine.Event{Kind: engine.EventTransferEnded, Reason: "origin"}) // without a first answer
 		go p.Run(t.Context(), (&state{}).status)
 		u := watch(t, p.Handler(everybody)).next()
-		if len(u.Ended) != 50 || u.Ended[0].Bytes != 59 || u.Ended[0].Links[0] != (control.LinkShare{Link: "lte", Bytes: 7}) || u.Ended[0].Seconds != 2 {
+		if len(u.Ended) != 50 || u.Ended[0].Bytes != 59 || u.Ended[0].Links[0] != (engine.LinkBytes{Link: "lte", Bytes: 7}) || u.Ended[0].Seconds != 2 {
 			t.Errorf("%d ended, the last %+v", len(u.Ended), u.Ended[0])
 		}
 		if u.Passed["the request is not a GET"] != 60 {

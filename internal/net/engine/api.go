@@ -46,62 +46,85 @@ type Body interface {
 	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
-// LinkStatus is a link as observers see it.
-type LinkStatus struct {
-	Name    string
-	State   string        // "up", "suspect", "banned", "probing", "down"
-	Cause   string        // why it is in this state, "" when up
-	Goodput float64       // first-copy body bytes per second, all transfers
-	RTT     time.Duration // smoothed
-	Bytes   int64         // body bytes received since start
-	Waste   int64         // of these, second copies and bytes nobody wanted
-	Bans    int64
-
-	// Energy that downloads have used on the link's radio according to the model, and the state of the radio, if it is
-	// known. Tunnels and requests that pass through are not counted.
-	Joules float64
-	Radio  string // "" = not known
-
-	// Tunnels and requests that pass through, both directions. The engine does not know them.
-	Undivided      int     // open now
-	UndividedBytes int64   // carried since start
-	UndividedRate  float64 // bytes per second
-}
-
-// Status is a snapshot of the engine for observers.
+// Status is a snapshot for observers: metrics, `tributary status`, the live page and the app get these types as they are
+// here, as JSON. Rates are bytes per second, times seconds.
 type Status struct {
 	Links     []LinkStatus
-	Transfers []TransferStatus
-	Budget    int64 // bytes that may be held for reordering, all transfers
-	Granted   int64 // of these, granted to transfers
-	Held      int64 // of these, currently in blocks
-	Undivided int   // running tunnels and requests that pass through; the engine does not know them
+	Transfers []TransferStatus // by ID
+	Budget    Memory
+	Undivided int // running tunnels and requests that pass through; the engine does not know them
 }
 
-// TransferStatus is one running transfer for observers.
+// LinkStatus is a link as observers see it. The engine counts the content of responses, including second copies; what it
+// does not know is added to its rates and bytes above it, see [transport.Transport.Status].
+type LinkStatus struct {
+	Name    string  `json:"name"`
+	State   string  `json:"state"`            // "up", "suspect", "banned", "probing", "down"
+	Reason  string  `json:"reason,omitempty"` // why it is in this state, "" when up
+	Goodput float64 `json:"goodput_bytes_per_second"`
+	RTT     float64 `json:"rtt_seconds"` // smoothed, 0 = not known
+	Bytes   int64   `json:"bytes"`       // received since the start
+	Waste   int64   `json:"waste_bytes"` // of these, second copies and bytes nobody wanted
+	Bans    int64   `json:"bans"`
+
+	// Tunnels and requests that pass through, and with UndividedBytes lanes to a relay, both directions.
+	Undivided      int     `json:"undivided"`       // open now
+	UndividedBytes int64   `json:"undivided_bytes"` // since the start, counted in Bytes
+	UndividedRate  float64 `json:"-"`               // counted in Goodput
+
+	// Energy that downloads have used on the link's radio according to the model, and the state of the radio; "" = the radio
+	// is not known. Tunnels and requests that pass through are not counted.
+	Joules float64 `json:"radio_joules,omitempty"`
+	Radio  string  `json:"radio_state,omitempty"`
+
+	// traffic in bytes that the link may still carry this month, or today if that is less; nil = no limit
+	Left *int64 `json:"monthly_left_bytes,omitempty"`
+	Used *Used  `json:"used,omitempty"` // nil = not counted, since there is no limit
+}
+
+// Used is the traffic of the account of a link in bytes, including headers. A limit of 0 means no limit.
+type Used struct {
+	Today      int64 `json:"today_bytes"`
+	Month      int64 `json:"month_bytes"`
+	DayLimit   int64 `json:"day_limit_bytes,omitempty"`
+	MonthLimit int64 `json:"month_limit_bytes,omitempty"`
+}
+
+// Memory is the memory for reordering, of all transfers, in bytes.
+type Memory struct {
+	Total   int64 `json:"total_bytes"`
+	Granted int64 `json:"granted_bytes"` // to transfers
+	Held    int64 `json:"held_bytes"`    // currently in blocks
+}
+
+// TransferStatus is one running transfer for observers. Offsets count from the beginning of the object.
 type TransferStatus struct {
-	ID uint64
-	// the origin as the client named it; the last part of the object's path. Only its user may see them
-	Host, Name   string
-	Size, Offset int64 // Size -1 = unknown
-	Window       int64 // reorder window in bytes
-	Held         int64 // bytes received beyond Offset
-	Started      time.Time
-	Links        []LinkBytes // links that delivered something
+	ID uint64 `json:"id"`
+	// Host is the origin as the client named it, and Name the last part of the object's path. Only the client's user may see
+	// them: the live page shows them, JSON leaves them out.
+	Host, Name string `json:"-"`
+
+	Size    int64       `json:"size"`         // -1 = unknown
+	Offset  int64       `json:"head"`         // end of the delivered part
+	Held    int64       `json:"held_bytes"`   // received beyond Offset
+	Window  int64       `json:"window_bytes"` // reorder window
+	Started time.Time   `json:"-"`
+	Seconds float64     `json:"seconds"` // since Started
+	Links   []LinkBytes `json:"links"`   // links that delivered something
 	// links that are up, but banned for this origin or left out by the policy or this transfer's goal
-	LeftOut []LeftOut
+	LeftOut []LeftOut `json:"left_out,omitempty"`
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
 type LinkBytes struct {
-	Name  string
-	Bytes int64
+	Link  string `json:"link"`
+	Bytes int64  `json:"bytes"`
 }
 
 // LeftOut is a link that is banned for an origin, or that the policy or a transfer's goal does not use.
 type LeftOut struct {
-	Name  string
-	Cause string // as in LinkStatus, a schedule.Spared, or a policy.Reason
+	Link   string `json:"link"`
+	Reason string `json:"reason"` // as in LinkStatus, a schedule.Spared, or a policy.Reason
 }
 
 // EventKind is the kind of an Event.

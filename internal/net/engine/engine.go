@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,16 +150,21 @@ func (e *Engine) Passed(reason string) {
 
 // Status describes the engine for observers.
 func (e *Engine) Status() Status {
-	s := Status{Links: e.fleet.status(), Budget: e.cfg.Budget, Granted: e.budget.Granted(), Held: e.blocks.held()}
+	s := Status{
+		Links: e.fleet.status(), Transfers: []TransferStatus{},
+		Budget: Memory{Total: e.cfg.Budget, Granted: e.budget.Granted(), Held: e.blocks.held()},
+	}
 	e.fleet.mu.Lock()
 	defer e.fleet.mu.Unlock()
 	for _, r := range e.fleet.runs {
 		if t := r.shown.status.Load(); t != nil {
 			x := *t
 			x.LeftOut = append(e.fleet.leftOut(r.site), x.LeftOut...)
+			x.Seconds = time.Since(x.Started).Seconds()
 			s.Transfers = append(s.Transfers, x)
 		}
 	}
+	slices.SortFunc(s.Transfers, func(a, b TransferStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return s
 }
 

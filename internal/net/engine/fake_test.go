@@ -113,8 +113,8 @@ func fakeRequest(ranged bool) *Request {
 
 func nothingHeld(t *testing.T, e *Engine) {
 	t.Helper()
-	if s := e.Status(); s.Held != 0 || s.Granted != 0 || len(s.Transfers) != 0 {
-		t.Fatalf("held %d, granted %d, %d transfers", s.Held, s.Granted, len(s.Transfers))
+	if s := e.Status(); s.Budget.Held != 0 || s.Budget.Granted != 0 || len(s.Transfers) != 0 {
+		t.Fatalf("held %d, granted %d, %d transfers", s.Budget.Held, s.Budget.Granted, len(s.Transfers))
 	}
 }
 

@@ -444,8 +444,8 @@ func (f *fleet) status() []LinkStatus {
 		joules, radio := s.radio.joules(now)
 		out = append(out, LinkStatus{
 			Joules: joules, Radio: radio,
-			Name: s.name, State: st.String(), Cause: cause.String(), Goodput: s.meter.rate(f.clock(now)),
-			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
+			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
+			RTT: time.Duration(s.rtt.Load()).Seconds(), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
 		})
 	}
 	return out

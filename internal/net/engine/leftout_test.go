@@ -54,7 +54,7 @@ func TestSlowLink(t *testing.T) {
 				before := carried(e, "a")
 				out, _ = leaves(e, download(t, e, "near:80"))
 				if check == health.SlowLiteral { // as published, it may drop the other of two equal links for a moment
-					out = slices.DeleteFunc(out, func(l LeftOut) bool { return l.Name == "b" })
+					out = slices.DeleteFunc(out, func(l LeftOut) bool { return l.Link == "b" })
 				}
 				if len(out) > 0 || carried(e, "a")-before < worldSize/4 {
 					t.Errorf("another origin's transfer leaves out %v, and has %d bytes over it", out, carried(e, "a")-before)

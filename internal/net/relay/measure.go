@@ -46,8 +46,8 @@ func (zeros) Read(p []byte) (int, error) {
 // Gain is what a link contributes to downloads through a relay, in bytes per second.
 type Gain struct {
 	Link    string
-	RTT     time.Duration // to the relay
-	Alone   float64
+	RTT     float64 // to the relay, in seconds
+	Alone   float64 // bytes per second
 	Adds    float64 // to the faster links together
 	Failure error   // nil = the link was measured
 }

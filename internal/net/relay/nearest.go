@@ -191,7 +191,7 @@ func (n *Nearest) Status() Status {
 	all := n.running
 	n.mu.Unlock()
 	if len(all) == 0 {
-		return Status{Address: n.addresses[0]}
+		return Status{Address: n.addresses[0], Lanes: []LaneStatus{}}
 	}
 	s := all[len(all)-1].Status()
 	for _, r := range all[:len(all)-1] {

@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// Status is the state of a Client.
+// Status is the state of a Client, as `tributary status`, the live page and the app get it.
 type Status struct {
-	Address string
-	Lanes   []LaneStatus // by link
-	Streams int          // open tunnels through the relay
-	Refusal string       // why it refuses more tunnels at the moment; "" = it does not
-	Failed  int64        // tunnels that it did not carry since the start; they use one link
-	Failure string       // reason of the last of them
+	Address string       `json:"address"`
+	Lanes   []LaneStatus `json:"lanes"`             // by link
+	Streams int          `json:"tunnels"`           // open tunnels through the relay
+	Refusal string       `json:"refusal,omitempty"` // why it refuses more tunnels at the moment; they use one link
+	Failed  int64        `json:"failed"`            // tunnels that it did not carry since the start; they use one link
+	Failure string       `json:"failure,omitempty"` // reason of the last of them
 }
 
 // LaneStatus is the state of the lanes over one link.
 type LaneStatus struct {
-	Link string
-	Up   bool
-	// Connections is the number of lanes: one, or more where losses slow one down.
-	Connections int
-	RTT         time.Duration // to the relay, smoothed; 0 = unknown
-	Bytes       int64         // that they carried since the start, both directions, without TLS
-	Failure     string        // why there is no lane; "" = one is being made, or there is one
-	Code        Code          // code of the Failure
+	Link        string  `json:"link"`
+	Up          bool    `json:"up"`
+	Connections int     `json:"-"`                     // number of lanes: one, or more where losses slow one down
+	RTT         float64 `json:"rtt_seconds,omitempty"` // to the relay, in seconds, smoothed; 0 = unknown
+	Bytes       int64   `json:"bytes"`                 // that they carried since the start, both directions, without TLS
+	Failure     string  `json:"failure,omitempty"`     // why there is no lane; "" = one is being made, or there is one
+	Code        Code    `json:"code,omitempty"`        // code of the Failure
 }
 
 // Code is the reason why there is no lane, for programs.
@@ -66,7 +65,7 @@ func codeOf(err error) Code {
 
 // Status returns the state of a client.
 func (c *Client) Status() Status {
-	s := Status{Address: c.address}
+	s := Status{Address: c.address, Lanes: []LaneStatus{}}
 	if err := c.refusal(time.Now()); err != nil {
 		s.Refusal = err.Error()
 	}
@@ -96,7 +95,7 @@ func (c *Client) Status() Status {
 	}
 	s.Streams = v.openStreams()
 	for i := range s.Lanes {
-		s.Lanes[i].RTT = v.rtt(first[s.Lanes[i].Link])
+		s.Lanes[i].RTT = v.rtt(first[s.Lanes[i].Link]).Seconds()
 	}
 	return s
 }

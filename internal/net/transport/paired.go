@@ -105,7 +105,7 @@ func (p *pairedRelay) Status() relay.Status {
 	if c := p.now(); c != nil {
 		return c.Status()
 	}
-	return relay.Status{}
+	return relay.Status{Lanes: []relay.LaneStatus{}}
 }
 
 // ErrNotSaved means that the record of the known relays could not be read or written.

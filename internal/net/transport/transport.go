@@ -372,8 +372,8 @@ func account(cfg *config.Config, l link.Link) string {
 	return cmp.Or(l.Terms.Account, cfg.Account(l.Name), l.Name)
 }
 
-// Left returns how many bytes the named link may still carry this month and today; nil = no limit.
-func (t *Transport) Left(name string) *int64 {
+// left returns how many bytes the named link may still carry this month and today; nil = no limit.
+func (t *Transport) left(name string) *int64 {
 	if accounts := t.accounts.Load(); accounts != nil {
 		if n, bounded := t.monthAccounts.Left((*accounts)[name]); bounded {
 			return &n
@@ -382,15 +382,17 @@ func (t *Transport) Left(name string) *int64 {
 	return nil
 }
 
-// Balance returns how much the account of a link has used and has left. ok is false if the link is not counted, because
-// it has no data limit, or not yet.
-func (t *Transport) Balance(name string) (b allowance.Balance, ok bool) {
+// used returns the traffic of a link's account; nil = it is not counted, because it has no data limit, or not yet.
+func (t *Transport) used(name string) *engine.Used {
 	accounts := t.accounts.Load()
 	if accounts == nil {
-		return b, false
+		return nil
 	}
-	b, ok = t.Balances()[(*accounts)[name]]
-	return b, ok && b.Since != ""
+	b, ok := t.Balances()[(*accounts)[name]]
+	if !ok || b.Since == "" {
+		return nil
+	}
+	return &engine.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
 }
 
 // Balances returns the balances of the accounts with a data limit, by name.
@@ -407,8 +409,8 @@ func (t *Transport) Affords(account string) bool {
 	return !bounded || n > 0
 }
 
-// Spent returns why the named link may carry nothing now; "" = it may carry something.
-func (t *Transport) Spent(name string) string {
+// spent returns why the named link may carry nothing now; "" = it may carry something.
+func (t *Transport) spent(name string) string {
 	accounts := t.accounts.Load()
 	if accounts == nil || t.Affords((*accounts)[name]) {
 		return ""
@@ -419,8 +421,8 @@ func (t *Transport) Spent(name string) string {
 	return "it has reached its limit for this month"
 }
 
-// Named returns the names of all existing links, in order, whether they are used or not.
-func (t *Transport) Named() []string {
+// named returns the names of all existing links, in order, whether they are used or not.
+func (t *Transport) named() []string {
 	accounts := t.accounts.Load()
 	if accounts == nil {
 		return nil

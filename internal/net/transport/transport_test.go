@@ -187,8 +187,8 @@ func TestWriteAtTo(t *testing.T) {
 			t.Errorf("%d, %v", n, err)
 		}
 	})
-	if st := tr.Status(); st.Held != 0 || st.Granted != 0 {
-		t.Errorf("%d bytes held, %d granted", st.Held, st.Granted)
+	if st := tr.Status(); st.Budget.Held != 0 || st.Budget.Granted != 0 {
+		t.Errorf("%d bytes held, %d granted", st.Budget.Held, st.Budget.Granted)
 	}
 }
 
