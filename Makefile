@@ -62,8 +62,8 @@ fuzz: ## run every fuzz test for FUZZTIME (30s), 20,000 random requests against 
 mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help
 	@cd lab && PATH="$$PATH:/usr/sbin:/sbin" $(GO) run ./mutate $(ARGS)
 
-sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class; lanes: 1,000 seeds of each scheduler
-	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
+sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, every row of the tables in docs; lanes: 1,000 seeds of each scheduler
+	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary|Reproduction' ./sim
 	SIM_LONG=1 $(GO) test -count=1 -v -run 'EveryByte|Beside|Lossy|Schedulers' ./internal/core/lanes
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 200 minutes (root)
