@@ -18,7 +18,7 @@ const (
 
 // late adds a copy of the first frame owed by a lane that makes no progress, frames of small messages first.
 func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
-	if m.cfg.Scheduler != EarliestArrival {
+	if m.cfg.yields != nil {
 		return b
 	}
 	for _, o := range m.lanes {

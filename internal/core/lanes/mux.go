@@ -14,9 +14,12 @@ type Config struct {
 	Budget     int64
 	Shared     Budget // budget of several sessions together; nil = none
 	MaxStreams int    // most streams open at once
-	Scheduler  Scheduler
 	// Free takes back the Data of a frame that Read has copied; nil = it is not reused.
 	Free func([]byte)
+
+	// yields reports whether a lane leaves the next bytes to another one, under a scheduler of the literature that a test
+	// compares with ours; nil = ours.
+	yields func(m *Mux, l *lane) bool
 }
 
 // What is the kind of an Event.
@@ -70,8 +73,6 @@ type Mux struct {
 	again   []*item   // owed by a lane that is silent or gone
 	events  []Event
 	wanted  bool
-	turn    uint32  // lane that last sent data
-	turns   []*lane // see inTurn
 }
 
 // maxEarly bounds how far the numbers of streams may run ahead. maxResets bounds how many streams a client may open

@@ -165,18 +165,18 @@ func long() bool { return os.Getenv("SIM_LONG") != "" }
 
 // TestEveryByteOnceAndInOrder: lanes die, fall silent and return at any instant.
 func TestEveryByteOnceAndInOrder(t *testing.T) {
-	for _, scheduler := range []Scheduler{EarliestArrival, MinRTT, RoundRobin} {
-		t.Run(scheduler.String(), func(t *testing.T) {
+	for _, s := range schedulers {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			seeds := uint64(100)
 			switch {
 			case long():
 				seeds = 1000
-			case scheduler != EarliestArrival: // for measurements only
+			case s.yields != nil: // for measurements only
 				seeds = 25
 			}
 			for seed := range seeds {
-				if exchange(t, seed, scheduler); t.Failed() {
+				if exchange(t, seed, s); t.Failed() {
 					t.Fatalf("seed %d", seed)
 				}
 			}
@@ -184,12 +184,12 @@ func TestEveryByteOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func exchange(t *testing.T, seed uint64, scheduler Scheduler) {
+func exchange(t *testing.T, seed uint64, s scheduler) {
 	const budget = 4 << 20
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(t, budget)
 	for _, m := range w.ends {
-		m.cfg.Scheduler = scheduler
+		s.use(m)
 	}
 	newLane := func() uint32 {
 		return w.add(float64(100_000+rnd.IntN(5_000_000)), time.Duration(1+rnd.IntN(80))*time.Millisecond)

@@ -148,7 +148,7 @@ func (m *Mux) queued(now time.Time) (small *stream, total int) {
 		}
 		n := s.sendable()
 		total += n
-		if small == nil && n > 0 && m.cfg.Scheduler == EarliestArrival && s.interactive(now) {
+		if small == nil && n > 0 && m.cfg.yields == nil && s.interactive(now) {
 			small = s
 		}
 		i++
@@ -169,9 +169,11 @@ func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waitin
 	return b
 }
 
-// bulk adds a frame of the next stream, except the one that must wait.
+// bulk adds a frame of the next stream, except the one that must wait. It gives bytes to the lane over which they arrive
+// first, and none to a lane that would finish after the others have sent everything (Earliest Completion First, Lim et al.
+// 2017).
 func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *waiting) []byte {
-	if m.cfg.Scheduler != EarliestArrival {
+	if m.cfg.yields != nil {
 		return m.alternate(now, l, total, b, w)
 	}
 	if total == 0 {
@@ -195,7 +197,7 @@ func (m *Mux) alternate(now time.Time, l *lane, total int, b []byte, w *waiting)
 	switch {
 	case total == 0:
 		return b
-	case m.yields(l):
+	case m.cfg.yields(m, l):
 		w.atMost(time.Millisecond)
 		return b
 	}
@@ -238,7 +240,6 @@ func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
 	data := s.take(min(l.frameSize(), s.sendable()))
 	s.since = now
 	m.flying += int64(len(data))
-	m.turn = l.id
 	m.unblock()
 	b = m.put(l, &item{frame: Frame{Kind: Data, Stream: s.id, Value: at, Data: data}, stream: s, since: now}, b)
 	m.finish(now, s)
