@@ -22,9 +22,9 @@ func TestDialerNearTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := make(chan struct{}, 1)
-	o.monthAccounts = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
-	defer o.monthAccounts.Close()
-	o.monthAccounts.Set(map[string]allowance.Limit{"cellular": {Month: 4_000_000}})
+	o.data.accounts = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
+	defer o.data.accounts.Close()
+	o.data.accounts.Set(map[string]allowance.Limit{"cellular": {Month: 4_000_000}})
 	<-changed
 	d := o.dials.Load()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func TestPatternAccount(t *testing.T) {
 	if got := account(o.live.Load(), link.Link{Name: "rmnet0", Terms: policy.Terms{Account: "cellular-1"}}); got != "cellular-1" {
 		t.Errorf("an app's account is replaced by %q", got)
 	}
-	if got := o.dataLimits(cfg); len(got) != 2 || got["*rmnet*"].Month != 4_000_000 || got["rmnet7"].Month != 1_000_000 {
+	if got := o.data.limits(cfg); len(got) != 2 || got["*rmnet*"].Month != 4_000_000 || got["rmnet7"].Month != 1_000_000 {
 		t.Errorf("limits %+v", got)
 	}
 }

@@ -60,7 +60,7 @@ func (t *Transport) slot(ctx context.Context, name, addr string) (link.Slot, err
 func (t *Transport) bounded(c *conn.Conn, l link.Link) error {
 	cfg := t.live.Load()
 	t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name))
-	return t.monthAccounts.Count(c, account(cfg, l))
+	return t.data.count(c, cfg, l)
 }
 
 // Revalidate implements link.Revalidator.
@@ -84,8 +84,5 @@ func (t *Transport) dialer() *link.Dialer {
 
 // buffer returns the SO_RCVBUF of a new socket over a link, in bytes, 0 to leave it to the kernel.
 func (t *Transport) buffer(l link.Link) int {
-	if t.monthAccounts == nil { // not started
-		return 0
-	}
-	return t.monthAccounts.Buffer(account(t.live.Load(), l))
+	return t.data.buffer(t.live.Load(), l)
 }

@@ -25,7 +25,7 @@ func TestLinkFields(t *testing.T) {
 		"MaxRate": {config.Link{MaxRate: 1 << 20}, func(c config.Config) any { return rates(c)[c.RateTable("w0")] }},
 		"Goal":    {config.Link{Goal: schedule.CheapestGoal}, func(c config.Config) any { return equipped(t, c).Goal }},
 		"Radio":   {config.Link{Radio: "galaxy-s3/lte"}, func(c config.Config) any { return equipped(t, c).Radio != nil }},
-		"Monthly": {config.Link{Monthly: 1 << 30}, func(c config.Config) any { return new(Transport).dataLimits(c)[account(&c, link.Link{Name: "w0"})] }},
+		"Monthly": {config.Link{Monthly: 1 << 30}, func(c config.Config) any { return new(dataLimits).limits(c)[account(&c, link.Link{Name: "w0"})] }},
 		"Via": {config.Link{Via: "socks5://127.0.0.1:1080"}, func(c config.Config) any { // not of a pattern
 			var names []string
 			for _, l := range new(Transport).upstreams(c) {

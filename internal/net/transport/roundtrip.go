@@ -9,12 +9,10 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/core/energy"
-	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/core/opening"
 	"github.com/tributary-http/tributary/internal/core/spread"
 	"github.com/tributary-http/tributary/internal/net/direct"
@@ -250,24 +248,13 @@ type Status = engine.Status
 func (t *Transport) Status() Status {
 	s := t.engine.Status()
 	loads, running := t.placer.Loads()
-	for _, name := range t.named() { // the engine does not know a link that may carry nothing
-		reason := t.spent(name)
-		if reason == "" {
-			continue
-		}
-		i := slices.IndexFunc(s.Links, func(l engine.LinkStatus) bool { return l.Name == name })
-		if i < 0 {
-			i, s.Links = len(s.Links), append(s.Links, engine.LinkStatus{Name: name})
-		}
-		s.Links[i].State, s.Links[i].Reason = health.Down.String(), reason
-	}
+	s.Links = t.data.report(s.Links)
 	for i := range s.Links {
 		l := &s.Links[i]
 		load := loads[l.Name]
 		l.Undivided, l.UndividedBytes, l.UndividedRate = load.Open, load.Bytes, load.Rate
 		l.Goodput += load.Rate
 		l.Bytes += load.Bytes
-		l.Left, l.Used = t.left(l.Name), t.used(l.Name)
 	}
 	s.Undivided = running
 	return s

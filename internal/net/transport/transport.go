@@ -1,12 +1,10 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -83,37 +81,34 @@ type Config struct {
 
 // Transport carries requests to origins over the links. Create it with New. It is safe for concurrent use.
 type Transport struct {
-	cfg           config.Config // as at the start; follow and dials use live
-	log           *slog.Logger
-	history       string                      // of Config
-	device        discover.Source             // of Config
-	metered       func(names map[string]bool) // of Config; may be nil
-	source        discover.Source             // all links, each with its Path
-	upstream      *discover.Static            // links through an upstream proxy
-	reach         link.Destinations
-	inward        inward
-	rates         link.Rates
-	conns         link.Conns
-	slots         *link.Slots
-	monthAccounts *allowance.Accounts // set by Start
-	pool          *origin.Pool
-	passThrough   *direct.PassThrough
-	placer        *direct.Placer
-	relay         secondEnd    // nil = none
-	paired        *pairedRelay // relay if it is that of Config.Paired, otherwise nil
-	engine        *engine.Engine
-	found         chan struct{} // closed by follow when there is a link to use
-	using         using         // set by follow
-	expected      chan expected // to expect
+	cfg         config.Config // as at the start; follow and dials use live
+	log         *slog.Logger
+	history     string                      // of Config
+	device      discover.Source             // of Config
+	metered     func(names map[string]bool) // of Config; may be nil
+	source      discover.Source             // all links, each with its Path
+	upstream    *discover.Static            // links through an upstream proxy
+	reach       link.Destinations
+	inward      inward
+	rates       link.Rates
+	conns       link.Conns
+	slots       *link.Slots
+	data        dataLimits
+	pool        *origin.Pool
+	passThrough *direct.PassThrough
+	placer      *direct.Placer
+	relay       secondEnd    // nil = none
+	paired      *pairedRelay // relay if it is that of Config.Paired, otherwise nil
+	engine      *engine.Engine
+	found       chan struct{} // closed by follow when there is a link to use
+	using       using         // set by follow
+	expected    chan expected // to expect
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = ask DNS servers
 	binder     link.Binder
 	dials      atomic.Pointer[link.Dialer]
-	accounts   atomic.Pointer[map[string]string]                    // by link name
 	count      atomic.Pointer[func(link string, read, written int)] // of Count
-	limits     func() map[string]allowance.Limit                    // of Config
-	limited    <-chan struct{}                                      // of Config
 	reconsider chan struct{}                                        // live changed: follow re-evaluates the current links
 }
 
@@ -121,7 +116,7 @@ type Transport struct {
 func New(c Config) (*Transport, error) {
 	t := &Transport{
 		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder,
-		limits: c.Limits, limited: c.Limited, metered: c.Metered,
+		data: dataLimits{app: c.Limits, appChanged: c.Limited}, metered: c.Metered,
 		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 		expected: make(chan expected, maxExpected),
 	}
@@ -229,7 +224,7 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, fmt.Errorf("look for links: %w", err)
 	}
-	t.monthAccounts = allowance.Open(statefile.Path(os.Getenv, "allowance.json"), time.Now, t.log, t.LookAgain)
+	t.data.accounts = allowance.Open(statefile.Path(os.Getenv, "allowance.json"), time.Now, t.log, t.LookAgain)
 	var parts sync.WaitGroup
 	first := make(chan struct{})
 	parts.Go(func() { t.follow(links, first) })
@@ -245,7 +240,7 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	}
 	parts.Go(func() { t.expect(ctx) })
 	<-first
-	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
+	return func() { cancel(); parts.Wait(); t.data.accounts.Close() }, nil
 }
 
 // follow passes the current links to the engine, until the source ends.
@@ -265,21 +260,19 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			if first != nil {
 				continue // the links are not known yet
 			}
-		case <-t.limited:
+		case <-t.data.appChanged:
 			if first != nil {
 				continue
 			}
 		}
 		cfg := t.live.Load()
 		var use []link.Link
-		t.monthAccounts.Set(t.dataLimits(*cfg))
-		accounts := map[string]string{}
+		t.data.set(cfg, all)
 		for _, l := range all {
-			accounts[l.Name] = account(cfg, l)
 			if err := known.terms(cfg, &l); err != nil {
 				t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "error", err)
 			}
-			l.Terms.Spent = !t.Affords(accounts[l.Name])
+			l.Terms.Spent = !t.data.affords(account(cfg, l))
 			switch l.Terms.Closed() {
 			case policy.NoReason:
 				l.Path = &linkPath{t, l}
@@ -290,7 +283,6 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 				}
 			}
 		}
-		t.accounts.Store(&accounts)
 		t.reach.SetLinks(all)
 		t.engine.SetLinks(use)
 		t.withdraw(before, use)
@@ -367,82 +359,11 @@ func (t *Transport) LookAgain() {
 	}
 }
 
-// account returns the account to which a link's bytes are charged.
-func account(cfg *config.Config, l link.Link) string {
-	return cmp.Or(l.Terms.Account, cfg.Account(l.Name), l.Name)
-}
-
-// left returns how many bytes the named link may still carry this month and today; nil = no limit.
-func (t *Transport) left(name string) *int64 {
-	if accounts := t.accounts.Load(); accounts != nil {
-		if n, bounded := t.monthAccounts.Left((*accounts)[name]); bounded {
-			return &n
-		}
-	}
-	return nil
-}
-
-// used returns the traffic of a link's account; nil = it is not counted, because it has no data limit, or not yet.
-func (t *Transport) used(name string) *engine.Used {
-	accounts := t.accounts.Load()
-	if accounts == nil {
-		return nil
-	}
-	b, ok := t.Balances()[(*accounts)[name]]
-	if !ok || b.Since == "" {
-		return nil
-	}
-	return &engine.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
-}
-
 // Balances returns the balances of the accounts with a data limit, by name.
-func (t *Transport) Balances() map[string]allowance.Balance {
-	if t.accounts.Load() == nil { // before Start
-		return nil
-	}
-	return t.monthAccounts.Balances()
-}
+func (t *Transport) Balances() map[string]allowance.Balance { return t.data.balances() }
 
 // Affords reports whether an account may carry anything now.
-func (t *Transport) Affords(account string) bool {
-	n, bounded := t.monthAccounts.Left(account)
-	return !bounded || n > 0
-}
-
-// spent returns why the named link may carry nothing now; "" = it may carry something.
-func (t *Transport) spent(name string) string {
-	accounts := t.accounts.Load()
-	if accounts == nil || t.Affords((*accounts)[name]) {
-		return ""
-	}
-	if b := t.Balances()[(*accounts)[name]]; b.DayLeft == 0 && b.Limit.Day > 0 && b.MonthLeft > 0 {
-		return "it has reached its limit for today"
-	}
-	return "it has reached its limit for this month"
-}
-
-// named returns the names of all existing links, in order, whether they are used or not.
-func (t *Transport) named() []string {
-	accounts := t.accounts.Load()
-	if accounts == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(*accounts))
-}
-
-// dataLimits returns the limits of accounts: the configuration of a link takes precedence over the app's value.
-func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
-	all := map[string]allowance.Limit{}
-	if t.limits != nil {
-		maps.Copy(all, t.limits())
-	}
-	for name, l := range cfg.Link {
-		if l.Monthly > 0 {
-			all[name] = allowance.Limit{Month: int64(l.Monthly)}
-		}
-	}
-	return all
-}
+func (t *Transport) Affords(account string) bool { return t.data.affords(account) }
 
 // LinkOptions returns which links to look for, with their configuration.
 func LinkOptions(cfg config.Config) discover.Options {
