@@ -9,6 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/energy"
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/core/health"
+	"github.com/tributary-http/tributary/internal/core/policy"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 	"github.com/tributary-http/tributary/internal/core/segment"
 	"github.com/tributary-http/tributary/internal/core/transfer"
@@ -233,17 +234,15 @@ var epoch = time.Unix(1_000_000_000, 0)
 
 func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
 
-// newGoal returns a new goal, nil for none.
-func newGoal(name string) (schedule.Goal, error) {
-	switch name {
-	case "", schedule.Fastest:
-		return nil, nil
-	case schedule.FrugalGoal:
-		return &schedule.Frugal{}, nil
-	case schedule.CheapestGoal:
-		return &schedule.Cheapest{PerPercent: schedule.DefaultPerPercent}, nil
+// goal returns what the policy answers about a request over these links, nil for none.
+func (s *Spec) goal() schedule.Goal {
+	links := make([]policy.Link, len(s.Links))
+	for i := range s.Links {
+		links[i].Terms = policy.Terms{
+			Goal: s.Goal, Metered: s.Links[i].Metered, Radio: s.Links[i].Radio, PerPercent: schedule.DefaultPerPercent,
+		}
 	}
-	return nil, fmt.Errorf("unknown goal %q", name)
+	return policy.For(policy.Request{Deadline: s.Deadline}, links).Goal
 }
 
 // Run runs one transfer.
@@ -261,14 +260,7 @@ func Run(s Spec) (Result, error) {
 		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
 		now: s.began, wake: -1, boardAt: -1, lastOut: -1,
 	}
-	goal, err := newGoal(s.Goal)
-	if err != nil {
-		return Result{}, err
-	}
-	if s.Deadline != nil {
-		d := *s.Deadline
-		goal = &d
-	}
+	goal := s.goal()
 	cfg := transfer.Config{
 		KeepWindow: s.Deadline != nil, Background: s.Background,
 		Goal:      goal,
