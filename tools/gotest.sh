@@ -22,7 +22,7 @@ plain='/internal/(arch|core/.*)$|/deploy$'
 packages=$($GO list ./...) || exit 1
 
 # Tables of thousands of requests run without the detector, and the random ones with it a hundred times.
-cases='^(TestSameAsDirect|TestDifferential)$'
+cases='^(TestSameAsDirect|TestOrigins|TestDifferential)$'
 
 # So do minutes of virtual time in the engine: its other tests run the same code with the detector.
 worlds='^Test(OneOriginAccuses|SilenceOfSeveral|LinkReturnsAtOnce|MeteredTrials|DeadLinkIsProbedSparingly)$'
@@ -59,7 +59,7 @@ jobs+=($!)
 
 failed=0
 # shellcheck disable=SC2046,SC2086
-TRIBUTARY_CASES=100 run . $RACE -skip "^TestSameAsDirect$|$worlds" $(grep -vE "$plain" <<<"$packages") || failed=1
+TRIBUTARY_CASES=100 run . $RACE -skip "^Test(SameAsDirect|Origins)$|$worlds" $(grep -vE "$plain" <<<"$packages") || failed=1
 for job in "${jobs[@]}"; do
 	wait "$job" || failed=1
 done
