@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/host/privilege"
 	"github.com/tributary-http/tributary/internal/net/engine"
@@ -225,7 +224,7 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		}
 		for _, x := range s.Transfers {
 			for _, l := range x.LeftOut {
-				fmt.Fprintf(w, "download %d does not use %s at the moment: %s\n", x.ID, l.Link, leftOut(l.Reason))
+				fmt.Fprintf(w, "download %d does not use %s at the moment: %s\n", x.ID, l.Link, l.Text)
 			}
 		}
 		fmt.Fprintln(w)
@@ -287,33 +286,6 @@ func printRelay(w io.Writer, r *relay.Status) {
 var results = map[string]string{
 	"ok": "complete", "client_gone": "cancelled by the program", "origin": "server error",
 	"link": "no link left", "local": "error on this machine",
-}
-
-// spared maps each reason for which the policy or a goal leaves out a link to its explanation.
-var spared = map[string]string{
-	"too_early":   "not needed yet: the rates of the other links are still being measured",
-	"no_room":     "not needed: the client does not read faster",
-	"costs_more":  "waking its radio would use more energy than it saves (goal = \"frugal\")",
-	"costs_money": "it is metered, and its speed is not worth its data (goal = \"cheapest\", metered_per_percent)",
-	"just_silent": "not woken yet: the other links have only just stopped",
-	"in_time":     "not needed: the other links will meet the deadline",
-	"metered":     "it is metered, and this client may not use metered links",
-	"untrusted":   "its network must not see the request's credentials (trusted = false)",
-	"max_links":   "not needed: as many links as --max-links allows carry the download",
-}
-
-// leftOut explains why a download does not use a link, and names the key that changes it.
-func leftOut(reason string) string {
-	switch reason {
-	case "too_slow":
-		return fmt.Sprintf("too slow: the other links would wait for it (slow = %q uses it anyway)", health.SlowOff)
-	case "no_gain":
-		return "it does not add speed; it seems to share a channel or line with another link"
-	}
-	if text, ok := spared[reason]; ok {
-		return text
-	}
-	return strings.ReplaceAll(reason, "_", " ")
 }
 
 // rateSince returns the rate of a download since before, or since its start if before does not have it.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
 	"github.com/tributary-http/tributary/internal/front/control"
 	"github.com/tributary-http/tributary/internal/net/engine"
 	"github.com/tributary-http/tributary/internal/net/relay"
@@ -53,7 +54,7 @@ func TestStatus(t *testing.T) {
 		Transfers: []engine.TransferStatus{{
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
 			Links:   []engine.LinkBytes{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
-			LeftOut: []engine.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
+			LeftOut: []engine.LeftOut{{Link: "wwan0", Text: health.TooSlow.Text()}, {Link: "usb0", Text: health.NoGain.Text()}},
 		}},
 		Finished: []control.Finished{
 			{Result: "ok", At: time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local), Seconds: 2.5, Bytes: 40e6, Links: []engine.LinkBytes{{Link: "wlan0", Bytes: 30e6}, {Link: "wwan0", Bytes: 10e6}}},

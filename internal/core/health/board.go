@@ -35,9 +35,19 @@ const (
 	NoGain           // the total is the same without it (Contention)
 )
 
-var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed", "too_slow", "no_gain"}
+var causes = [...]struct{ name, text string }{
+	Gone:       {"gone", "its interface or address is gone"},
+	Silence:    {"silence", "it is silent"},
+	DialFailed: {"dial_failed", "it does not connect to this server"},
+	BindFailed: {"bind_failed", "this machine does not let it be used"},
+	TooSlow:    {"too_slow", "too slow: the other links would wait for it (slow = \"off\" uses it anyway)"},
+	NoGain:     {"no_gain", "it does not add speed; it seems to share a channel or line with another link"},
+}
 
-func (c Cause) String() string { return causeNames[c] }
+func (c Cause) String() string { return causes[c].name }
+
+// Text says to people why a link is in its state.
+func (c Cause) Text() string { return causes[c].text }
 
 const (
 	lonelyProbe  = time.Second     // between probes while no link is up

@@ -126,11 +126,20 @@ const (
 	Enough             // as many links as the request wants carry it
 )
 
-var reasonNames = [...]string{
-	"", "disabled", "limit_reached", "avoided", "metered", "untrusted", "refused", "max_links",
+var reasons = [...]struct{ name, text string }{
+	Disabled:    {"disabled", "the configuration leaves it out"},
+	Spent:       {"limit_reached", "its data limit is reached"},
+	Avoided:     {"avoided", "this request avoids it"},
+	Costs:       {"metered", "it is metered, and this client may not use metered links"},
+	Exposed:     {"untrusted", "its network must not see the request's credentials (trusted = false)"},
+	OverRefused: {"refused", "the server recently refused requests over it"},
+	Enough:      {"max_links", "not needed: as many links as --max-links allows carry the download"},
 }
 
-func (r Reason) String() string { return reasonNames[r] }
+func (r Reason) String() string { return reasons[r].name }
+
+// Text says the reason to people.
+func (r Reason) Text() string { return reasons[r].text }
 
 // Verdict is the answer for one link.
 type Verdict struct {

@@ -37,9 +37,21 @@ const (
 	CostsMoney        // would use more metered bytes than its speed is worth
 )
 
-var sparedNames = [...]string{"", "too_early", "no_room", "costs_more", "just_silent", "in_time", "costs_money"}
+var spareds = [...]struct{ name, text string }{
+	TooEarly:   {"too_early", "not needed yet: the rates of the other links are still being measured"},
+	NoRoom:     {"no_room", "not needed: the client does not read faster"},
+	CostsMore:  {"costs_more", "waking its radio would use more energy than it saves (goal = \"frugal\")"},
+	JustSilent: {"just_silent", "not woken yet: the other links have only just stopped"},
+	InTime:     {"in_time", "not needed: the other links will meet the deadline"},
+	CostsMoney: {
+		"costs_money", "it is metered, and its speed is not worth its data (goal = \"cheapest\", metered_per_percent)",
+	},
+}
 
-func (s Spared) String() string { return sparedNames[s] }
+func (s Spared) String() string { return spareds[s].name }
+
+// Text says the reason to people.
+func (s Spared) Text() string { return spareds[s].text }
 
 // spare takes a link out of the view.
 func (v *View) spare(link int8, reason Spared) {

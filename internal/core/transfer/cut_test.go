@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/core/health"
+
 	"github.com/tributary-http/tributary/internal/core/fault"
 	"github.com/tributary-http/tributary/internal/core/schedule"
 )
@@ -229,7 +231,7 @@ func TestSurplus(t *testing.T) {
 // TestCutAndSilence: both copies of a tail count: it is not asked for a third time.
 func TestCutAndSilence(t *testing.T) {
 	s, a, b := cut(t, 3)
-	s.advance(400 * ms) // both fall silent
+	s.advance(health.BodyPause) // both fall silent
 	s.wantReport(ReportSilent, 0)
 	s.wantReport(ReportSilent, 1)
 	for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) { // link 2 fetches bytes that link 0 alone owes
@@ -318,7 +320,7 @@ func TestCutOverHTTP2(t *testing.T) {
 		s.headReceived(b, 2*mB)
 		s.wantCut(a, 1*mB)
 		s.complete(b)
-		s.advance(400 * ms) // a falls silent
+		s.advance(health.BodyPause) // a falls silent
 		s.wantReport(ReportSilent, 0)
 		for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) {
 			q := s.oldest(1)

@@ -33,7 +33,8 @@ func silent(t *testing.T, n int, size int64) (s *script, a *asked) {
 
 // limit returns how long a link may be silent in mid-body.
 func (s *script) limit(link int8) time.Duration {
-	return health.SuspectAfter + 4*s.m.links[link].response.Variation()
+	l := &s.m.links[link]
+	return min(health.SuspectAfter+4*l.response.Variation(), max(l.pause(), 2*l.rtt()))
 }
 
 // TestSilenceAtTheHead: the bytes that a silent link owes are requested once more, in pieces, from the next offset on, and
@@ -141,7 +142,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s, _ := running(t, Config{}, 3, 2*mB)
 		s.ask(0, 256*kB, 512*kB)
 		a := s.wantFetch(0, 256*kB, 512*kB)
-		s.advance(400 * ms)
+		s.advance(health.BodyPause)
 		s.wantReport(ReportSilent, 0)
 		s.quiet() // [192 KiB, 256 KiB) is free, and it is the scheduler's to ask for it
 		s.ask(1, 192*kB, 256*kB)
@@ -174,7 +175,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		a, b := s.wantFetch(0, 128*kB, 192*kB), s.wantFetch(1, 192*kB, 2*mB)
 		s.answer(a, 2*mB)
 		s.headReceived(b, 2*mB)
-		s.advance(400 * ms)
+		s.advance(health.BodyPause)
 		s.wantReport(ReportSilent, 1)
 		for range 10 {
 			if q := s.last(0); q.r.Start >= s.m.led.Limit() {
@@ -205,10 +206,10 @@ func TestSteadyLink(t *testing.T) {
 		want    time.Duration // 0 = as on a new link
 	}{
 		{"too short to know", 460 * ms, 20 * ms, 0, 0},
-		{"a steady one", 500 * ms, 20 * ms, 0, 200 * ms},
-		{"that has rested", 500 * ms, 60 * ms, 0, 240 * ms},
+		{"a steady one", 500 * ms, 20 * ms, 0, health.SteadyPause},
+		{"that has rested", 500 * ms, 60 * ms, 0, max(health.SteadyPause, 240*ms)},
 		{"for long", 500 * ms, 190 * ms, 0, 0},
-		{"that was away", 500 * ms, 20 * ms, 600 * ms, 200 * ms},
+		{"that was away", 500 * ms, 20 * ms, 600 * ms, health.SteadyPause},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := running(t, Config{}, 1, 8*mB)
@@ -264,7 +265,7 @@ func TestSteadyLinkOfTwoConnections(t *testing.T) {
 		s.advance(50 * ms)
 		s.read(b, 1*kB)
 	}
-	s.advance(240*ms - 1)
+	s.advance(max(health.SteadyPause, 240*ms) - 1)
 	s.quiet()
 	s.advance(1)
 	s.wantReport(ReportSilent, 0)

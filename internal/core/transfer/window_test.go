@@ -238,7 +238,7 @@ func TestNoFurtherConnection(t *testing.T) {
 		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		s.ask(2, 192*kB, 256*kB)
 		s.headReceived(s.wantFetch(2, 192*kB, 256*kB), 16*mB)
-		for range 8 {
+		for range health.BodyPause / (50 * ms) {
 			s.advance(50 * ms)
 			s.read(a, 2*kB)
 		}

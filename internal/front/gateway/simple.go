@@ -2,25 +2,14 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"golang.org/x/net/html"
-)
-
-// Index pages are rewritten in memory: at most maxPages at a time, of maxIndex bytes each. The largest ones of projects
-// have several megabytes.
-const (
-	maxIndex = 16 << 20
-	maxPages = 2
 )
 
 // simple serves an index of Python packages (PEP 503, PEP 691). Its pages link to files that are often on another host;
@@ -41,10 +30,7 @@ func (x *exchange) simple(t target) *failure {
 		return nil
 	}
 	defer a.Body.Close()
-	for _, name := range []string{"Etag", "Last-Modified", "Content-Md5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges"} {
-		delete(a.Header, name) // the page is rewritten, so they no longer apply
-	}
-	a.ContentLength = -1
+	a.rewritten()
 	if x.r.Method == http.MethodHead {
 		x.reply(a)
 		return nil
@@ -58,37 +44,6 @@ func (x *exchange) simple(t target) *failure {
 	return nil
 }
 
-// page receives an index page and rewrites it. A page that arrives slowly keeps only others of its host waiting.
-func (x *exchange) page(a *answer, rewrite func(*links, []byte) ([]byte, error), l links) ([]byte, *failure) {
-	if a.Header.Get("Content-Encoding") != "" {
-		return nil, badGateway("The index page is compressed although the request did not allow that. Use the index itself.")
-	}
-	ctx, cancel := context.WithTimeoutCause(x.r.Context(), pageTime, errLate)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { a.Body.Close() })()
-	arrived, err := x.g.shelf.read(ctx, l.index, a.Body)
-	switch {
-	case errors.Is(err, errLarge):
-		return nil, badGateway(sentence(err) + " Use the index itself.")
-	case errors.Is(err, errLate):
-		return nil, &failure{http.StatusGatewayTimeout, "http_response_timeout", sentence(err) + " Try again."}
-	case err != nil:
-		return nil, failed(err)
-	}
-	defer x.g.shelf.leave(arrived)
-	select {
-	case x.g.pages <- struct{}{}:
-		defer func() { <-x.g.pages }()
-	case <-x.r.Context().Done():
-		panic(http.ErrAbortHandler)
-	}
-	page, err := rewrite(&l, slices.Concat(arrived.pieces...))
-	if err != nil {
-		return nil, badGateway("The index page cannot be parsed. Use the index itself.")
-	}
-	return page, nil
-}
-
 // rewriterOf returns the function that rewrites pages of a content type, nil if it is not that of an index page.
 func rewriterOf(contentType string) func(*links, []byte) ([]byte, error) {
 	switch kind, _, _ := mime.ParseMediaType(contentType); kind {
@@ -98,34 +53,6 @@ func rewriterOf(contentType string) func(*links, []byte) ([]byte, error) {
 		return (*links).json
 	}
 	return nil
-}
-
-// links rewrites the links of an index page.
-type links struct {
-	hosts  *Hosts
-	prefix string // of the index at the gateway
-	index  string // host of the index
-	page   target // base of relative links
-}
-
-// through returns a link through the gateway, or the link itself if the gateway may not serve its target.
-func (l *links) through(link string) string {
-	reference, fragment, marked := strings.Cut(link, "#")
-	if reference == "" {
-		return link
-	}
-	to, err := l.page.resolve(strings.TrimSpace(reference))
-	if err != nil || !l.hosts.link(to.host) {
-		return link
-	}
-	out := "/https/" + to.host + to.path
-	if to.host == l.index {
-		out = l.prefix + to.path[1:]
-	}
-	if marked {
-		out += "#" + fragment
-	}
-	return out
 }
 
 // html rewrites the links of a page; everything else keeps its bytes.

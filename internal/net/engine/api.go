@@ -125,6 +125,7 @@ type LinkBytes struct {
 type LeftOut struct {
 	Link   string `json:"link"`
 	Reason string `json:"reason"` // as in LinkStatus, a schedule.Spared, or a policy.Reason
+	Text   string `json:"text"`   // the reason for people to read
 }
 
 // EventKind is the kind of an Event.

@@ -457,7 +457,7 @@ func (f *fleet) leftOut(s *site) (all []LeftOut) {
 		everybody, _ := f.boards.State(int8(i))
 		state, cause := s.board.State(int8(i))
 		if everybody == health.Up && (state == health.Banned || state == health.Probing) {
-			all = append(all, LeftOut{l.name, cause.String()})
+			all = append(all, LeftOut{l.name, cause.String(), cause.Text()})
 		}
 	}
 	return all

@@ -41,7 +41,7 @@ func TestSlowLink(t *testing.T) {
 				e := newWorldEngine(t, w, func(c *Config) { c.SlowLinks, c.Window = check, mib })
 				var out []LeftOut
 				out, took[check] = leaves(e, download(t, e, "far:80"))
-				want := []LeftOut{{"a", "too_slow"}}
+				want := []LeftOut{{"a", "too_slow", health.TooSlow.Text()}}
 				if check == health.SlowOff {
 					want = nil
 				}
@@ -75,7 +75,7 @@ func TestOneChannel(t *testing.T) {
 		w.channel = map[string]time.Time{}
 		e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = scheduler("confluence") })
 		out, took := leaves(e, download(t, e, "one:80"))
-		if want := []LeftOut{{"b", "no_gain"}}; !slices.Equal(out, want) {
+		if want := []LeftOut{{"b", "no_gain", health.NoGain.Text()}}; !slices.Equal(out, want) {
 			t.Errorf("leaves out %v, want %v", out, want)
 		}
 		if alone := worldSize / chunk * chunkTime / 2; took > alone*102/100 {

@@ -166,13 +166,13 @@ func (r *run) radio(i int8) *energy.Radio {
 // spared returns the links that the policy or the goal does without, and records them for the request.
 func (r *run) spared(s transfer.State) (all []LeftOut) {
 	for i, l := range s.Links {
-		name, reason := r.link(int8(i)).name, l.Spared.String()
+		name, reason, text := r.link(int8(i)).name, l.Spared.String(), l.Spared.Text()
 		if m := &r.links[i]; m.state != health.Down && !m.verdict.May() {
-			reason = m.verdict.Reason.String()
+			reason, text = m.verdict.Reason.String(), m.verdict.Reason.Text()
 		}
 		r.req.Usage.Spare(name, reason)
 		if reason != "" {
-			all = append(all, LeftOut{name, reason})
+			all = append(all, LeftOut{name, reason, text})
 		}
 	}
 	return all

@@ -139,7 +139,7 @@ function showRunning(status, names, now) {
     const [bar, keys] = shares(t.links, Math.max(whole, 1), t.held_bytes);
     const facts = [known ? `${size(t.head)} of ${size(t.size)}` : size(t.head), `${mbit(rate)} Mbit/s`];
     if (known && rate > 0) facts.push(`${duration((t.size - t.head) / rate)} left`);
-    for (const l of t.left_out ?? []) facts.push(`without ${l.link}: ${l.reason}`);
+    for (const l of t.left_out ?? []) facts.push(`without ${l.link}: ${l.text}`);
     return element('li', {},
       element('h3', {}, names[t.id].name || names[t.id].host, ' ', element('small', {}, names[t.id].host)),
       bar, element('p', { class: 'facts' }, ...facts.map(f => element('span', {}, f)), ...keys));
