@@ -26,7 +26,7 @@ func account(cfg *config.Config, l link.Link) string {
 	return cmp.Or(l.Terms.Account, cfg.Account(l.Name), l.Name)
 }
 
-// set makes cfg, and what the app says, the limits of all links that exist.
+// set takes the limits of all links that exist from cfg and from the app.
 func (d *dataLimits) set(cfg *config.Config, all []link.Link) {
 	of := map[string]string{}
 	for _, l := range all {
