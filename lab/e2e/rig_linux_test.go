@@ -86,7 +86,7 @@ func event(at time.Duration, link, what string) netlab.Event {
 // shipped returns one of the scenarios that the benchmarks use.
 func shipped(t *testing.T, name string) netlab.Scenario {
 	t.Helper()
-	sc, err := netlab.Load(filepath.Join("..", "testdata", "scenarios", name+".toml"))
+	sc, err := netlab.Load(filepath.Join("..", "..", "testdata", "scenarios", name+".toml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (l *Link) received(b *testing.B) uint64 {
 func accuracyLab(b *testing.B) *Lab {
 	b.Helper()
 	Require(b)
-	sc, err := Load("../testdata/scenarios/hs.toml")
+	sc, err := Load("../../testdata/scenarios/hs.toml")
 	if err != nil {
 		b.Fatal(err)
 	}

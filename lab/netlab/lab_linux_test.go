@@ -576,7 +576,7 @@ func deadPid(t *testing.T) int {
 }
 
 func TestScenariosLoad(t *testing.T) {
-	files, err := filepath.Glob("../testdata/scenarios/*.toml")
+	files, err := filepath.Glob("../../testdata/scenarios/*.toml")
 	if err != nil || len(files) < 9 {
 		t.Fatalf("scenarios: %v, %v", files, err)
 	}

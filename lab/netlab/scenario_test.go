@@ -208,7 +208,7 @@ func TestShippedTracesAreTheGeneratedOnes(t *testing.T) {
 		seed           uint64
 		mean           BitRate
 	}{{"lte-20.gz", "drive", 1, 20 * Mbit}, {"lte-10.gz", "fringe", 2, 10 * Mbit}} {
-		shipped, err := LoadTrace("../testdata/traces/" + tt.file)
+		shipped, err := LoadTrace("../../testdata/traces/" + tt.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestShippedTracesAreTheGeneratedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(shipped.ms, want.ms) {
-			t.Errorf("%s: write it anew: the command is in lab/testdata/scenarios/%s.toml", tt.file, tt.scenario)
+			t.Errorf("%s: write it anew: the command is in testdata/scenarios/%s.toml", tt.file, tt.scenario)
 		}
 	}
 }

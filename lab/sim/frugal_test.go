@@ -152,7 +152,7 @@ func TestFrugalBenchmark(t *testing.T) {
 // scenario returns a Spec with the links of a lab scenario.
 func scenario(t *testing.T, name string) Spec {
 	t.Helper()
-	from, err := netlab.Load(filepath.Join("..", "testdata", "scenarios", name+".toml"))
+	from, err := netlab.Load(filepath.Join("..", "..", "testdata", "scenarios", name+".toml"))
 	if err != nil {
 		t.Fatal(err)
 	}

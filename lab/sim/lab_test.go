@@ -14,7 +14,7 @@ import (
 // wire is the share of a link's rate that is available for body bytes: 1448 of the 1500 bytes of a packet.
 const wire = 1448. / 1500
 
-// TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares the results with the lab's measurements:
+// TestAgainstLab runs scenarios of testdata/scenarios in the simulator and compares the results with the lab's measurements:
 // medians of curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command, and the table that
 // this test writes with -update). The difference may be 5 %, and 7.5 % for naive on hs.
 func TestAgainstLab(t *testing.T) {

@@ -82,7 +82,7 @@ func TestParseContenders(t *testing.T) {
 
 func TestReplaceTraces(t *testing.T) {
 	sc := scenario()
-	path := "../../testdata/traces/lte-10.gz"
+	path := "../../../testdata/traces/lte-10.gz"
 	if err := replaceTraces(&sc, []string{"lte=" + path}); err != nil || sc.Links[1].Down.Trace == nil || sc.Links[1].Up.Trace != nil {
 		t.Errorf("%v: %+v", err, sc.Links[1])
 	}

@@ -56,7 +56,7 @@ func printJSON(w io.Writer, v any) error {
 // load reads a scenario, given the path of its file or the name of one that the project ships.
 func load(name string) (netlab.Scenario, error) {
 	if filepath.Ext(name) == "" {
-		name = filepath.Join("lab", "testdata", "scenarios", name+".toml")
+		name = filepath.Join("testdata", "scenarios", name+".toml")
 	}
 	return netlab.Load(name)
 }
