@@ -55,12 +55,6 @@ func NewHosts(listed []string, path string) (*Hosts, error) {
 	return h, err
 }
 
-// CheckHost returns an error if s ("host" or "host:port") is not a valid host.
-func CheckHost(s string) error {
-	_, err := cleanHost(s)
-	return err
-}
-
 func readRecord(path string) (record, error) {
 	b, err := statefile.Read(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
