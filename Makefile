@@ -50,7 +50,7 @@ pictures: ## pictures of the live page while it runs, for docs/pictures (root; c
 lint: ## gofumpt, staticcheck and govulncheck on the product and the laboratory; vale on docs, comments, messages and help
 	@GO='$(GO)' tools/lint.sh
 
-httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
+httpdoc: ## write docs/HTTP.md, which is not committed: docs/http-rules.toml with the tests of each rule
 	$(GO) test -C lab -count=1 -run TestHTTPDoc ./httprules -args -update
 
 programdoc: ## write the table of programs in docs/RUN.md from lab/e2e/programs.toml

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/HTTP.md")
 
-// TestHTTPDoc holds the product to its rules: each has a test or a reason, and docs/HTTP.md shows them.
+// TestHTTPDoc holds the product to its rules: each has a test or a reason. With -update it renders them.
 func TestHTTPDoc(t *testing.T) {
 	const root = "../.."
 	rules, err := Load(root)
@@ -23,14 +23,9 @@ func TestHTTPDoc(t *testing.T) {
 	for _, bad := range rules.Check(tests) {
 		t.Error(bad)
 	}
-	name := filepath.Join(root, Document)
-	want := rules.Render(tests)
 	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, Document), []byte(rules.Render(tests)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got, err := os.ReadFile(name); err != nil || string(got) != want {
-		t.Errorf("%s is out of date (%v): run  make httpdoc", Document, err)
 	}
 }

@@ -32,7 +32,7 @@ func main() {
 
 const usage = `Usage: make mutate [ARGS='[--seed N] [--count N] [--all] [-v] [RULE ...] [core]']
 
-Breaks lines that guard rules of docs/HTTP.md, or invariants of the core, one at a time in a copy of the tree, and runs
+Breaks lines that guard rules of docs/http-rules.toml, or invariants of the core, one at a time in a copy of the tree, and runs
 their tests: they must fail. Without RULE (like R37) or core it draws some at random.
 
 `
