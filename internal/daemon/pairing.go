@@ -8,7 +8,6 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge"
 	"github.com/tributary-http/tributary/internal/net/relay"
-	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // followWishes pairs with relays and forgets them as the app asks, and applies the token of the gateway, until ctx
@@ -47,7 +46,7 @@ func pairingCode(err error) appbridge.Code {
 	switch {
 	case errors.Is(err, relay.ErrNotInvitation):
 		return appbridge.CodeBadLink
-	case errors.Is(err, transport.ErrNotSaved):
+	case errors.Is(err, relay.ErrNotSaved):
 		return appbridge.CodeNotSaved
 	case errors.Is(err, relay.ErrWrongKey):
 		return appbridge.CodeWrongKey

@@ -42,14 +42,14 @@ func (l *lister) get() []link.Link {
 	return nil
 }
 
-// SetLinks implements secondEnd.
+// SetLinks implements relay.End.
 func (l *lister) SetLinks(all []link.Link) { l.links.Store(&all) }
 
-// Dial implements secondEnd.
+// Dial implements relay.End.
 func (*lister) Dial(context.Context, string) (net.Conn, error) { return nil, relay.ErrAway }
 
-// Run implements secondEnd.
+// Run implements relay.End.
 func (*lister) Run(context.Context) {}
 
-// Status implements secondEnd.
+// Status implements relay.End.
 func (*lister) Status() relay.Status { return relay.Status{} }

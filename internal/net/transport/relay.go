@@ -14,33 +14,6 @@ import (
 	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
-// secondEnd carries a connection over all links: one relay, or the nearest of several.
-type secondEnd interface {
-	Dial(ctx context.Context, addr string) (net.Conn, error)
-	// SetLinks sets the current links.
-	SetLinks(all []link.Link)
-	// Run does the remaining work until ctx ends.
-	Run(ctx context.Context)
-	Status() relay.Status
-}
-
-// newRelay returns the client of paired relays.
-func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error) {
-	budget := int64(t.cfg.Budget)
-	if len(addresses) > 1 {
-		nearest, err := relay.NewNearest(state, addresses, budget, t.log)
-		if err != nil {
-			return nil, err
-		}
-		return nearest, nil
-	}
-	client, err := relay.NewClient(state, addresses[0], budget, t.log)
-	if err != nil {
-		return nil, err
-	}
-	return client, nil
-}
-
 // relayHeadStart is how long the relay has to connect a tunnel before a link tries too.
 const relayHeadStart = 250 * time.Millisecond
 
@@ -86,7 +59,7 @@ func (t *Transport) dialRelay(ctx context.Context, addr string) (net.Conn, error
 
 // hasRelay reports whether there is a relay.
 func (t *Transport) hasRelay() bool {
-	return t.relay != nil && (t.paired == nil || t.paired.now() != nil)
+	return t.relay != nil && (t.paired == nil || t.paired.Any())
 }
 
 // relays reports whether a tunnel to addr may use the relay: private destinations belong to this network, mail needs an
@@ -195,3 +168,16 @@ func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, strin
 		}
 	}
 }
+
+// Pair adds the relay of an invitation, see [relay.Pairings.Pair]; only with Config.Paired. It connects over the first
+// link that can.
+func (t *Transport) Pair(ctx context.Context, invitation string) (address string, err error) {
+	return t.paired.Pair(ctx, invitation, func(ctx context.Context, addr string) (net.Conn, error) {
+		t.Await(ctx) // the program may have started only now
+		c, _, err := t.dialDirect(ctx, addr)
+		return c, err
+	})
+}
+
+// Forget ends the use of a relay that Pair added. Its error is [relay.ErrNotSaved].
+func (t *Transport) Forget(address string) error { return t.paired.Forget(address) }

@@ -26,6 +26,7 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin"
+	"github.com/tributary-http/tributary/internal/net/relay"
 )
 
 // Config configures a Transport. Settings, Log and Source are required.
@@ -97,8 +98,8 @@ type Transport struct {
 	pool        *origin.Pool
 	passThrough *direct.PassThrough
 	placer      *direct.Placer
-	relay       secondEnd    // nil = none
-	paired      *pairedRelay // relay if it is that of Config.Paired, otherwise nil
+	relay       relay.End       // nil = none
+	paired      *relay.Pairings // relay if it is that of Config.Paired, otherwise nil
 	engine      *engine.Engine
 	found       chan struct{} // closed by follow when there is a link to use
 	using       using         // set by follow
@@ -177,13 +178,12 @@ func New(c Config) (*Transport, error) {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
 	if c.Paired {
-		t.paired = &pairedRelay{t: t, state: c.RelayState, pays: c.Pays, changed: make(chan struct{}, 1)}
-		if err := t.paired.load(); err != nil {
+		if t.paired, err = relay.OpenPairings(c.RelayState, int64(t.cfg.Budget), t.log, c.Pays); err != nil {
 			return nil, err
 		}
 		t.relay = t.paired
 	} else if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
-		if t.relay, err = t.newRelay(c.RelayState, append([]string{r.Address}, r.Others...)); err != nil {
+		if t.relay, err = relay.Open(c.RelayState, append([]string{r.Address}, r.Others...), int64(t.cfg.Budget), t.log); err != nil {
 			return nil, err
 		}
 		t.passThrough.Detour = t.detour
