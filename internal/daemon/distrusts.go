@@ -20,8 +20,8 @@ var configured = []string{
 var certified = []string{"yt-dlp"}
 
 // filed are parts of the paths of libraries that verify servers with a file of the system, whatever variables say: the
-// wheel of pycurl and libzypp.
-var filed = []string{"/pycurl.libs/", "/libzypp.so"}
+// wheel of pycurl, libzypp, and that of pacman.
+var filed = []string{"/pycurl.libs/", "/libzypp.so", "/libalpm.so"}
 
 // browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird
 // and Electron: they have lists of their own.
