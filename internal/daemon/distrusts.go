@@ -23,6 +23,10 @@ var certified = []string{"yt-dlp"}
 // wheel of pycurl, libzypp, and that of pacman.
 var filed = []string{"/pycurl.libs/", "/libzypp.so", "/libalpm.so"}
 
+// told are parts of the paths of libraries that tell GnuTLS which file to use, by variables that run sets: those of GDAL
+// and Nix.
+var told = []string{"/libgdal.so", "/libnixstore.so"}
+
 // browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird
 // and Electron: they have lists of their own.
 var browsers = []string{"/libxul.so", "/icudtl.dat"}
@@ -44,7 +48,7 @@ func distrustOf(path string, files []byte, limitsRecords, given bool) intercept.
 	switch {
 	case slices.ContainsFunc(browsers, loaded):
 		return intercept.Browser
-	case given, slices.Contains(configured, filepath.Base(path)):
+	case given, slices.Contains(configured, filepath.Base(path)), slices.ContainsFunc(told, loaded):
 	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which
 	// one it uses.
 	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):

@@ -26,6 +26,8 @@ func TestDistrusts(t *testing.T) {
 		{path: "/usr/bin/zypper", files: openssl + "7f-80 r-xp 0 08:01 3 /usr/lib/libzypp.so.1722\n", want: intercept.OwnFile},
 		{path: "/usr/bin/zypper", files: openssl + "7f-80 r-xp 0 08:01 3 /usr/lib/libzypp.so.1722\n", store: true},
 		{path: "/usr/bin/pacman", files: openssl + "7f-80 r-xp 0 08:01 3 /usr/lib/libalpm.so.13.0.2\n", want: intercept.OwnFile},
+		{path: "/usr/bin/nix", files: gnutls + "7f-80 r-xp 0 08:01 3 /usr/lib/libnixstore.so\n", limits: true},
+		{path: "/usr/bin/python3.11", files: gnutls + openssl + "7f-80 r-xp 0 08:01 3 /usr/lib/libgdal.so.32\n", limits: true},
 		{path: "/usr/lib/firefox/firefox", files: gnutls + "7f-80 r-xp 0 08:01 3 /usr/lib/firefox/libxul.so\n", limits: true, store: true, want: intercept.Browser},
 		{path: "/opt/chrome/chrome", files: gnutls + "7f-80 r--s 0 08:01 3 /opt/chrome/icudtl.dat\n", want: intercept.Browser},
 		{path: "/usr/bin/ended"},

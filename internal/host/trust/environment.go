@@ -16,7 +16,7 @@ import (
 // program reads which; each was tested.
 var bundles = []string{
 	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
-	"MOJO_CA_FILE",
+	"MOJO_CA_FILE", "NIX_SSL_CERT_FILE",
 }
 
 const (

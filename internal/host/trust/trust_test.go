@@ -223,6 +223,8 @@ func TestNarrower(t *testing.T) {
 		{name: "conda's file without a path", files: map[string]string{".condarc": "ssl_verify: true\n"}, yes: "REQUESTS_CA_BUNDLE"},
 		{name: "aws", env: []string{"AWS_CA_BUNDLE=" + own}, yes: "REQUESTS_CA_BUNDLE", no: "AWS_CA_BUNDLE", kept: "AWS_CA_BUNDLE"},
 		{name: "cargo", env: []string{"CARGO_HTTP_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "CARGO_HTTP_CAINFO", kept: "CARGO_HTTP_CAINFO"},
+		{name: "nix", env: []string{"NIX_SSL_CERT_FILE=" + own}, yes: "SSL_CERT_FILE", no: "NIX_SSL_CERT_FILE", kept: "NIX_SSL_CERT_FILE"},
+		{name: "nix, complete", env: []string{"NIX_SSL_CERT_FILE=" + all}, yes: "SSL_CERT_FILE NIX_SSL_CERT_FILE"},
 		{name: "git", env: []string{"GIT_SSL_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "git", kept: "GIT_SSL_CAINFO"},
 		{name: "wget", files: map[string]string{".wgetrc": "ca-directory = " + filepath.Dir(own) + "\n"}, yes: "git", no: "WGETRC", kept: "ca-directory"},
 		{name: "wget, a file", files: map[string]string{".wgetrc": "ca_certificate = " + own + "\n"}, yes: "WGETRC"},
