@@ -16,13 +16,14 @@ import (
 // program reads which; each was tested.
 var bundles = []string{
 	certFile, "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", gitBundle, "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
-	"MOJO_CA_FILE", "NIX_SSL_CERT_FILE",
+	"MOJO_CA_FILE", "NIX_SSL_CERT_FILE", haskell,
 }
 
 const (
 	certFile  = "SSL_CERT_FILE"
 	gitBundle = "GIT_SSL_CAINFO"
 	gitSystem = "GIT_CONFIG_SYSTEM"
+	haskell   = "SYSTEM_CERTIFICATE_PATH" // of programs written in Haskell; it may also name a folder
 )
 
 // systemRoot is the prefix of the system's paths.
@@ -88,6 +89,9 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 			if given.get("SSL_CERT_DIR") == "" { // which curl would no longer read
 				e.set("CURL_CA_BUNDLE", e.bundle(roots.Path)) // R reads it
 			}
+		}
+		if given.get(haskell) == "" {
+			e.set(haskell, e.bundle(roots.Path))
 		}
 		e.git()
 		e.wget()

@@ -225,6 +225,13 @@ func TestNarrower(t *testing.T) {
 		{name: "cargo", env: []string{"CARGO_HTTP_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "CARGO_HTTP_CAINFO", kept: "CARGO_HTTP_CAINFO"},
 		{name: "nix", env: []string{"NIX_SSL_CERT_FILE=" + own}, yes: "SSL_CERT_FILE", no: "NIX_SSL_CERT_FILE", kept: "NIX_SSL_CERT_FILE"},
 		{name: "nix, complete", env: []string{"NIX_SSL_CERT_FILE=" + all}, yes: "SSL_CERT_FILE NIX_SSL_CERT_FILE"},
+		{name: "haskell", yes: "SYSTEM_CERTIFICATE_PATH"},
+		{
+			name: "haskell, own", env: []string{"SYSTEM_CERTIFICATE_PATH=" + own},
+			yes: "SSL_CERT_FILE", no: "SYSTEM_CERTIFICATE_PATH", kept: "SYSTEM_CERTIFICATE_PATH",
+		},
+		{name: "haskell, complete", env: []string{"SYSTEM_CERTIFICATE_PATH=" + all}, yes: "SYSTEM_CERTIFICATE_PATH"},
+		{name: "haskell, a folder", env: []string{"SYSTEM_CERTIFICATE_PATH=" + filepath.Dir(own)}, yes: "SSL_CERT_FILE", kept: "SYSTEM_CERTIFICATE_PATH"},
 		{name: "git", env: []string{"GIT_SSL_CAINFO=" + own}, yes: "SSL_CERT_FILE", no: "git", kept: "GIT_SSL_CAINFO"},
 		{name: "wget", files: map[string]string{".wgetrc": "ca-directory = " + filepath.Dir(own) + "\n"}, yes: "git", no: "WGETRC", kept: "ca-directory"},
 		{name: "wget, a file", files: map[string]string{".wgetrc": "ca_certificate = " + own + "\n"}, yes: "WGETRC"},
@@ -242,7 +249,7 @@ func TestNarrower(t *testing.T) {
 		},
 		{
 			name: "other authorities for several programs", env: []string{"SSL_CERT_FILE=" + own, "NODE_EXTRA_CA_CERTS=" + own, "CURL_CA_BUNDLE=" + all, "PIP_CERT=" + systemFile},
-			yes: "SSL_CERT_FILE NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE", no: "PIP_CERT", kept: "PIP_CERT",
+			yes: "SSL_CERT_FILE NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE", no: "PIP_CERT SYSTEM_CERTIFICATE_PATH", kept: "PIP_CERT",
 		},
 	} {
 		t.Run("R227 "+c.name, func(t *testing.T) {
