@@ -31,23 +31,29 @@ var told = []string{"/libgdal.so", "/libnixstore.so"}
 // and Electron: they have lists of their own.
 var browsers = []string{"/libxul.so", "/icudtl.dat"}
 
+// pinning is how the option of curl and wget begins that names the key which the server must have.
+const pinning = "\x00--pinnedpubkey"
+
 // distrusts returns why a program of a command is known not to trust its authority, "" if it may trust it.
 func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason {
 	path, script, _ := strings.Cut(program, " ")
 	if slices.Contains(certified, filepath.Base(script)) && d.hasList(program, script) {
 		return intercept.OwnList
 	}
-	named := d.private.Folder != "" && bytes.Contains(d.programs.Read(program, "cmdline"), []byte(d.private.Folder))
-	return distrustOf(path, d.programs.Read(program, "maps"), limitsRecords, named || d.private.Store)
+	arguments := d.programs.Read(program, "cmdline")
+	named := d.private.Folder != "" && bytes.Contains(arguments, []byte(d.private.Folder))
+	return distrustOf(path, d.programs.Read(program, "maps"), arguments, limitsRecords, named || d.private.Store)
 }
 
-// distrustOf is distrusts for a program by its path and the files in its memory. given says that the authority is in
+// distrustOf is distrusts for a program by its path, the files in its memory, and its arguments. given says that the authority is in
 // the system's store, or that the program's arguments name it.
-func distrustOf(path string, files []byte, limitsRecords, given bool) intercept.Reason {
+func distrustOf(path string, files, arguments []byte, limitsRecords, given bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {
 	case slices.ContainsFunc(browsers, loaded):
 		return intercept.Browser
+	case bytes.Contains(arguments, []byte(pinning)):
+		return intercept.OwnKey
 	case given, slices.Contains(configured, filepath.Base(path)), slices.ContainsFunc(told, loaded):
 	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which
 	// one it uses.

@@ -10,9 +10,9 @@ import (
 func TestDistrusts(t *testing.T) {
 	const gnutls, openssl = "7f00-7f01 r-xp 0 08:01 1 /usr/lib/x86_64-linux-gnu/libgnutls.so.30\n", "7f02-7f03 r-xp 0 08:01 2 /usr/lib/libssl.so.3\n"
 	for _, c := range []struct {
-		path, files   string
-		limits, store bool
-		want          intercept.Reason
+		path, files, arguments string
+		limits, store          bool
+		want                   intercept.Reason
 	}{
 		{path: "/usr/bin/lftp", files: gnutls, limits: true, want: intercept.OwnStore},
 		{path: "/usr/bin/lftp", files: gnutls, want: intercept.OwnStore},
@@ -20,6 +20,9 @@ func TestDistrusts(t *testing.T) {
 		{path: "/usr/bin/octave-cli", files: gnutls + openssl, limits: true, want: intercept.OwnStore},
 		{path: "/usr/bin/aria2c", files: gnutls + openssl},
 		{path: "/usr/bin/curl", files: openssl},
+		{path: "/usr/bin/curl", files: openssl, arguments: "curl\x00-O\x00https://a/", store: true},
+		{path: "/usr/bin/curl", files: openssl, arguments: "curl\x00--pinnedpubkey\x00sha256//a\x00", store: true, want: intercept.OwnKey},
+		{path: "/usr/bin/wget", files: gnutls, arguments: "wget\x00--pinnedpubkey=sha256//a\x00", limits: true, want: intercept.OwnKey},
 		{path: "/usr/bin/wget", files: gnutls, limits: true},
 		{path: "/usr/bin/ffmpeg", files: gnutls + openssl, limits: true},
 		{path: "/usr/bin/python3.11", files: "7f-80 r-xp 0 08:01 3 /v/site-packages/pycurl.libs/libssl-1.so.3\n", want: intercept.OwnFile},
@@ -32,7 +35,7 @@ func TestDistrusts(t *testing.T) {
 		{path: "/opt/chrome/chrome", files: gnutls + "7f-80 r--s 0 08:01 3 /opt/chrome/icudtl.dat\n", want: intercept.Browser},
 		{path: "/usr/bin/ended"},
 	} {
-		if got := distrustOf(c.path, []byte(c.files), c.limits, c.store); got != c.want {
+		if got := distrustOf(c.path, []byte(c.files), []byte(c.arguments), c.limits, c.store); got != c.want {
 			t.Errorf("%s, %q, limits %v, store %v: %q, want %q", c.path, c.files, c.limits, c.store, got, c.want)
 		}
 	}

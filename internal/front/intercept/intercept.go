@@ -58,6 +58,7 @@ const (
 	Pinned            Reason = "rejected Tributary's certificate"
 	Rejected          Reason = "rejected Tributary's certificate of another host"
 	OwnStore          Reason = "verifies with GnuTLS, which reads no variable"
+	OwnKey            Reason = "wants the server's own key: --pinnedpubkey"
 	OwnFile           Reason = "verifies with the system's file of authorities, and reads no variable"
 	Browser           Reason = "has its own list of authorities, as browsers do"
 	OwnList           Reason = "verifies with the list of certifi: --compat-options no-certifi ends that"
