@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what lab/e2e/programs.toml names of PyPI, npm and crates.io into a folder: tools/programs.sh FOLDER
+# Installs what lab/e2e/programs.toml names of PyPI, npm, crates.io and Go modules into a folder: tools/programs.sh FOLDER
 # tools/programs.sh debian prints the names of its Debian packages.
 # One package after the other, so that one that cannot be had does not keep the others out: its test is skipped.
 set -uo pipefail
@@ -24,4 +24,7 @@ done
 for crate in lab/e2e/testdata/crates/*/Cargo.toml; do
 	[ -e "$crate" ] || continue
 	CARGO_TARGET_DIR=$dir/target timeout 600 cargo build -q --release --locked --manifest-path "$crate" || echo "$crate could not be built"
+done
+for module in $(of go); do
+	GOBIN=$dir/bin timeout 600 go install "$module" || echo "$module could not be had"
 done

@@ -257,20 +257,15 @@ func (r *rig) goProgram(name string) string {
 	return path
 }
 
-// offerWheel puts a simple index (PEP 503) with one wheel that contains content onto the origin.
-func (r *rig) offerWheel(content []byte) (name string, wheel []byte) {
+// zipped returns a zip archive of files, stored as they are.
+func (r *rig) zipped(files ...[2]string) []byte {
 	r.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for _, f := range []struct{ path, text string }{
-		{"tributary_e2e/data", string(content)},
-		{"tributary_e2e-1.dist-info/METADATA", wheelMetadata},
-		{"tributary_e2e-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: e2e\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{"tributary_e2e-1.dist-info/RECORD", "tributary_e2e/data,,\ntributary_e2e-1.dist-info/METADATA,,\ntributary_e2e-1.dist-info/WHEEL,,\ntributary_e2e-1.dist-info/RECORD,,\n"},
-	} {
-		part, err := w.CreateHeader(&zip.FileHeader{Name: f.path}) // stored
+	for _, f := range files {
+		part, err := w.CreateHeader(&zip.FileHeader{Name: f[0]}) // stored
 		if err == nil {
-			_, err = part.Write([]byte(f.text))
+			_, err = part.Write([]byte(f[1]))
 		}
 		if err != nil {
 			r.Fatal(err)
@@ -279,10 +274,29 @@ func (r *rig) offerWheel(content []byte) (name string, wheel []byte) {
 	if err := w.Close(); err != nil {
 		r.Fatal(err)
 	}
+	return b.Bytes()
+}
+
+// offerWheel puts a simple index (PEP 503) with one wheel that contains content onto the origin.
+func (r *rig) offerWheel(content []byte) (name string, wheel []byte) {
+	r.Helper()
+	wheel = r.zipped(
+		[2]string{"tributary_e2e/data", string(content)},
+		[2]string{"tributary_e2e-1.dist-info/METADATA", wheelMetadata},
+		[2]string{
+			"tributary_e2e-1.dist-info/WHEEL",
+			"Wheel-Version: 1.0\nGenerator: e2e\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		},
+		[2]string{
+			"tributary_e2e-1.dist-info/RECORD",
+			"tributary_e2e/data,,\ntributary_e2e-1.dist-info/METADATA,,\ntributary_e2e-1.dist-info/WHEEL,,\n" +
+				"tributary_e2e-1.dist-info/RECORD,,\n",
+		},
+	)
 	name = "tributary_e2e-1-py3-none-any.whl"
-	r.offer("simple/tributary-e2e/"+name, b.Bytes())
-	r.offer("simple/tributary-e2e/index.html", fmt.Appendf(nil, "<!DOCTYPE html><a href=%q>%[1]s</a>", name+"#sha256="+sum(b.Bytes())))
-	return name, b.Bytes()
+	r.offer("simple/tributary-e2e/"+name, wheel)
+	r.offer("simple/tributary-e2e/index.html", fmt.Appendf(nil, "<!DOCTYPE html><a href=%q>%[1]s</a>", name+"#sha256="+sum(wheel)))
+	return name, wheel
 }
 
 // offerNPM puts a registry with one package that contains content onto the origin.

@@ -35,6 +35,7 @@ type runProgram struct {
 	PyPI   string `toml:"pypi"`
 	NPM    string `toml:"npm"`
 	Cargo  string `toml:"cargo"` // dependencies of a program of testdata
+	Go     string `toml:"go"`    // modules' programs, with their versions
 	Tool   string `toml:"tool"`  // what else brings it
 
 	// What is expected: "all", "one", "fails at first", "fails" (three times) or "as without run" (where
@@ -73,7 +74,13 @@ func programs(t *testing.T) []runProgram {
 // from says where the program is from.
 func (p runProgram) from() string {
 	var from []string
-	for _, s := range []struct{ source, packages string }{{"Debian", p.Debian}, {"PyPI", p.PyPI}, {"npm", p.NPM}, {"crates.io", p.Cargo}} {
+	for _, s := range []struct{ source, packages string }{
+		{"Debian", p.Debian},
+		{"PyPI", p.PyPI},
+		{"npm", p.NPM},
+		{"crates.io", p.Cargo},
+		{"Go", p.Go},
+	} {
 		if s.packages != "" {
 			from = append(from, s.source+" "+s.packages)
 		}
@@ -141,6 +148,7 @@ const programSize = 5_000_000
 type programRig struct {
 	*rig
 	content []byte
+	pin     string // hash of the origin's key, as curl wants it
 	folder  string // what tools/programs.sh has installed; "" = nothing
 	mounts  string // commands that put the lab's stores in place
 }
@@ -167,10 +175,16 @@ func (a attempt) outcome() string {
 	return "all"
 }
 
+// programDirectives are nginx's: the types of files, and what answers requests that no file answers.
+const programDirectives = `charset_types text/html;
+	types { text/html html; application/json json; application/vnd.oci.image.manifest.v1+json oci; }
+	location /lfs.git/info/lfs/ { default_type application/vnd.git-lfs+json; error_page 405 =200 $uri; }
+	location /svn { proxy_pass http://127.0.0.1:8083; proxy_set_header Host $host; }`
+
 func newProgramRig(t *testing.T) *programRig {
 	t.Helper()
 	r := &programRig{
-		rig:    newRig(t, quick(), netlab.NginxOptions{Directives: "charset_types text/html; types { text/html html; application/json json; application/vnd.oci.image.manifest.v1+json oci; }"}),
+		rig:    newRig(t, quick(), netlab.NginxOptions{Directives: programDirectives}),
 		folder: os.Getenv("TRIBUTARY_PROGRAMS"),
 	}
 	r.content = r.rig.content(programSize)
@@ -194,6 +208,8 @@ func newProgramRig(t *testing.T) *programRig {
 	if err != nil {
 		t.Fatalf("stores: %v\n%s", err, out)
 	}
+	r.pin = "sha256//" + strings.TrimSpace(r.local("sh", "-c", `openssl x509 -in "$1" -noout -pubkey |
+		openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64`, "sh", cert.Chain))
 	r.mounts = fmt.Sprintf(`mount --bind %[1]s/certs /etc/ssl/certs
 		[ ! -e /usr/local/share/ca-certificates ] || mount --bind %[1]s/none /usr/local/share/ca-certificates
 		for list in %[2]s/venv/lib/python3*/site-packages/certifi/cacert.pem; do [ ! -e "$list" ] || mount --bind %[1]s/certifi.pem "$list"; done
@@ -223,7 +239,9 @@ func (r *programRig) try(p runProgram, home string, tributary ...string) attempt
 	}
 	env := []string{
 		"HOME=" + home, "TMPDIR=" + tmp, "USER=root", "TERM=dumb", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"),
-		setting("RUSTUP_HOME", ".rustup"), "URL=https://" + netlab.OriginName + "/object.bin", "ORIGIN=https://" + netlab.OriginName, "P=" + r.folder, "NODE_PATH=" + filepath.Join(r.folder, "node_modules"),
+		setting("RUSTUP_HOME", ".rustup"), "URL=https://" + netlab.OriginName + "/object.bin",
+		"ORIGIN=https://" + netlab.OriginName, "P=" + r.folder, "CA=" + cert.CA, "PIN=" + r.pin,
+		"NODE_PATH=" + filepath.Join(r.folder, "node_modules"),
 	}
 	if len(tributary) == 0 && p.Direct != "" {
 		env = append(env, strings.ReplaceAll(p.Direct, "$CA", cert.CA))
@@ -351,20 +369,10 @@ func (r *programRig) fixtures() {
 	r.offer("v2/lab/blobs/sha256:"+sum([]byte(config)), []byte(config))
 	r.offer("v2/lab/manifests/1.oci", fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",
 		"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:%s","size":%d},
-		"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"sha256:%s","size":%d}]}`, sum([]byte(config)), len(config), layer, len(r.content)))
+		"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"sha256:%s","size":%d,
+			"annotations":{"org.opencontainers.image.title":"out"}}]}`, sum([]byte(config)), len(config), layer, len(r.content)))
 	r.offer("v2/index.html", nil)
-	out, err := exec.Command("sh", "-ec", `cd "$2"
-		if command -v hg > /dev/null; then
-			hg init r && cp "$1/object.bin" r/data && hg -R r add -q r/data && hg -R r --config ui.username=e2e commit -q -m data
-			hg -R r bundle -q -a -t none-v2 "$1/object.bin.hg"
-		fi
-		if command -v gem > /dev/null; then
-			mkdir -p g "$1/gems/gems" && cp "$1/object.bin" g/data
-			printf 'Gem::Specification.new { |s| s.name = "tributary-e2e"; s.version = "1.0.0"; s.summary = "e2e"; s.authors = ["e2e"]; s.files = ["data"] }' > g/e.gemspec
-			(cd g && gem build -q e.gemspec > /dev/null 2>&1 && mv *.gem "$1/gems/gems/")
-			gem generate_index -q -d "$1/gems" > /dev/null 2>&1
-		fi`, "sh", r.nginx.Root(), filepath.Dir(r.file())).CombinedOutput()
-	if err != nil {
-		r.Logf("some packages are left out: %v\n%s", err, out)
-	}
+	r.offerPrograms()
+	r.runFixtures()
+	r.startSVN()
 }
