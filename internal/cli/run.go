@@ -211,26 +211,34 @@ func (a *app) privateBase() string {
 	return os.TempDir()
 }
 
-// aptUser is the user that apt becomes for downloads when root runs it.
-const aptUser = "_apt"
+// The users that package managers become for downloads when root runs them: apt, and pacman.
+const (
+	aptUser    = "_apt"
+	pacmanUser = "alpm"
+)
 
-// runUsers returns the IDs of the users that the proxy of a command serves: the current user and, for root, the user
-// that apt becomes, which can then read the certificates that apt trusts.
+// runUsers returns the IDs of the users that the proxy of a command serves: the current user and, for root, those that
+// package managers become. That of apt can then read the certificates that apt trusts; pacman trusts the system's.
 func runUsers(f *trust.Folder) ([]uint32, error) {
 	users := []uint32{uint32(os.Geteuid())}
 	if os.Geteuid() != 0 {
 		return users, nil
 	}
-	u, err := user.Lookup(aptUser)
-	if err != nil {
-		return users, nil // not a Debian system
+	for _, name := range []string{aptUser, pacmanUser} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue // another system
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		if name == aptUser {
+			f.Apt = int(uid)
+		}
+		users = append(users, uint32(uid))
 	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	f.Apt = int(uid)
-	return append(users, uint32(uid)), nil
+	return users, nil
 }
 
 // carried counts bytes by link.
