@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -46,19 +47,14 @@ func (c Config) Tables(link string) (names []string) {
 
 // LinkOf returns the settings of a link. The value of each key comes from the first of its Tables that sets the key.
 func (c Config) LinkOf(link string) (l Link) {
+	all := reflect.ValueOf(&l).Elem()
 	for _, name := range c.Tables(link) {
-		t := c.Link[name]
-		if len(l.DNS) == 0 {
-			l.DNS = t.DNS
+		table := reflect.ValueOf(c.Link[name])
+		for i := range all.NumField() {
+			if key := all.Field(i); key.IsZero() {
+				key.Set(table.Field(i))
+			}
 		}
-		l.Via = cmp.Or(l.Via, t.Via)
-		l.Enabled = cmp.Or(l.Enabled, t.Enabled)
-		l.Metered = cmp.Or(l.Metered, t.Metered)
-		l.Trusted = cmp.Or(l.Trusted, t.Trusted)
-		l.MaxRate = cmp.Or(l.MaxRate, t.MaxRate)
-		l.Goal = cmp.Or(l.Goal, t.Goal)
-		l.Radio = cmp.Or(l.Radio, t.Radio)
-		l.Monthly = cmp.Or(l.Monthly, t.Monthly)
 	}
 	return l
 }
