@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -148,18 +147,18 @@ curl gets one tunnel over one link.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first, with --relay the row's)")
-	f.IntVar(&o.rounds, "rounds", 5, "rounds")
+	roundsFlag(f, &o.rounds, 5)
 	f.Uint64Var(&o.seed, "seed", 1, "of the order in each round")
 	f.StringArrayVar(&o.contenders, "contender", nil, "contender, repeatable (default tributary:default)")
 	f.StringArrayVar(&o.traces, "trace", nil, "LINK=PATH: let the link follow this trace instead, repeatable")
 	f.StringVar(&o.origin, "origin", "nginx",
 		"nginx, apache (closes after 100 requests) or brokenpipe (drops connections with two requests at once)")
-	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
+	binaryFlag(f, &o.binary)
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "longest time of one download")
 	f.BoolVar(&o.events, "events", false, "play the scenario's events during each download and during the limit")
 	f.BoolVar(&o.https, "https", false, "download by https, with HTTP/2")
 	f.BoolVar(&o.http1, "http1", false, "with --https: the origin speaks HTTP/1.1 only")
-	f.BoolVar(&o.json, "json", false, "print JSON, with every round")
+	jsonFlag(f, &o.json)
 	f.BoolVar(&o.markdown, "markdown", false, "print a Markdown table")
 	f.StringVar(&o.svg, "svg", "", "write three plots into this folder, with --all of each row")
 	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
@@ -193,9 +192,6 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	}
 	if len(o.contenders) == 0 {
 		o.contenders = []string{"tributary:default"}
-	}
-	if o.rounds < 1 {
-		return nil, errors.New("--rounds: want 1 or more")
 	}
 	if !o.events {
 		sc.Events = nil

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,9 +66,9 @@ goroutines were left at the end.`,
 	f.StringVar(&o.rate, "rate", "200kB", "bytes per second that a slow client takes")
 	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first)")
 	f.DurationVar(&o.settle, "settle", 10*time.Second, "time from the slow clients' start to that of the fast one")
-	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to run")
+	binaryFlag(f, &o.binary)
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of all")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	jsonFlag(f, &o.json)
 	return cmd
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ const (
 
 func echoCommand() *cobra.Command {
 	o := benchOptions{https: true, timeout: 2 * time.Minute}
-	var size string
+	var size netlab.Bytes
 	var seconds int
 	cmd := &cobra.Command{
 		Use:   "echo SCENARIO",
@@ -35,27 +34,19 @@ func echoCommand() *cobra.Command {
 the relay while curl downloads through it too. Prints the median and the 99th percentile in milliseconds.`,
 		Example: "  tributary-lab echo hs --size 100MB",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
-			n, err := netlab.ParseBytes(size)
-			if err != nil {
-				return err
-			}
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
 			sc.Events = nil
 			if len(o.congestion) > 0 {
 				sc.Congestion = o.congestion[0]
 			}
-			return echo(cmd.Context(), sc, n, o, time.Duration(seconds)*time.Second, cmd.OutOrStdout())
-		},
+			return echo(cmd.Context(), sc, size, o, time.Duration(seconds)*time.Second, cmd.OutOrStdout())
+		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&size, "size", "100MB", "what is downloaded meanwhile")
+	sizeFlag(f, &size, "size", "100MB", "what is downloaded meanwhile")
 	f.IntVar(&seconds, "seconds", 5, "length of a measurement without a transfer")
 	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of origin and relay (default the system's)")
-	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
+	binaryFlag(f, &o.binary)
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,11 +35,7 @@ byte, and the link its next body byte (within 20 ms). The physical bound counts 
 		Example: `  tributary-lab play equal-blackhole --rounds 3
   tributary-lab play both-gone --scheduler alg3 --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
 			rounds, err := play(cmd.Context(), sc, o, cmd.ErrOrStderr())
 			if o.json {
 				return errors.Join(err, printJSON(cmd.OutOrStdout(), rounds))
@@ -49,15 +44,15 @@ byte, and the link its next body byte (within 20 ms). The physical bound counts 
 				r.print(cmd.OutOrStdout(), i+1)
 			}
 			return err
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first)")
 	f.StringVar(&o.scheduler, "scheduler", "", "scheduler (default tributary's)")
-	f.IntVar(&o.rounds, "rounds", 1, "rounds")
-	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to run")
+	roundsFlag(f, &o.rounds, 1)
+	binaryFlag(f, &o.binary)
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest time of one download")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	jsonFlag(f, &o.json)
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print tributary's log, at level debug")
 	return cmd
 }
@@ -97,9 +92,6 @@ func play(ctx context.Context, sc netlab.Scenario, o playOptions, say io.Writer)
 	size, err := benchSize(sc, o.size)
 	if err != nil {
 		return nil, err
-	}
-	if o.rounds < 1 {
-		return nil, errors.New("--rounds: want 1 or more")
 	}
 	sc.Objects = []netlab.Bytes{size}
 	bound, err := netlab.PhysicalBound(sc, size)

@@ -24,7 +24,7 @@ const putPort = 8090
 
 func putCommand() *cobra.Command {
 	u := uploads{}
-	var size string
+	var size netlab.Bytes
 	cmd := &cobra.Command{
 		Use:   "put SCENARIO",
 		Short: "Measure parallel uploads of parts against what the uplinks carry",
@@ -34,24 +34,16 @@ limit is the time until plain uploads over all links at once have sent as many b
 time as a percentage.`,
 		Example: "  tributary-lab put hs --parts 8 --size 8MiB",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
-			n, err := netlab.ParseBytes(size)
-			if err != nil {
-				return err
-			}
-			sc.Events, u.size = nil, int64(n)
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
+			sc.Events, u.size = nil, int64(size)
 			return u.run(cmd.Context(), sc, cmd.OutOrStdout())
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.IntVar(&u.parts, "parts", 8, "uploads at a time")
-	f.StringVar(&size, "size", "8MiB", "size of a part")
-	f.IntVar(&u.rounds, "rounds", 5, "rounds")
-	f.StringVar(&u.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
+	sizeFlag(f, &size, "size", "8MiB", "size of a part")
+	roundsFlag(f, &u.rounds, 5)
+	binaryFlag(f, &u.binary)
 	return cmd
 }
 

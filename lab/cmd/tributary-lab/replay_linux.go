@@ -76,7 +76,7 @@ Joules are the energy that a phone would use, by the models of internal/core/ene
 	f.StringVar(&o.window, "window", "16MiB", "memory for reordering, but for schemes that know the future")
 	f.StringArrayVar(&o.schemes, "scheme", []string{"confluence", "alg3", "alg3-literal", "mphttp", "naive"},
 		"scheme; repeatable")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	jsonFlag(f, &o.json)
 	return cmd
 }
 

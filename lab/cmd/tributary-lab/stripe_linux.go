@@ -14,7 +14,8 @@ import (
 )
 
 func stripeCommand() *cobra.Command {
-	var size, congestion string
+	var size netlab.Bytes
+	var congestion string
 	var rounds int
 	var weights []int
 	cmd := &cobra.Command{
@@ -24,23 +25,15 @@ func stripeCommand() *cobra.Command {
 links in turn, one packet each, or as many as --weight says (Evensen 2011 section 1.1). Prints medians in Mbit/s.`,
 		Example: "  tributary-lab stripe far --size 4MB --weight 1 --weight 2",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
-			n, err := netlab.ParseBytes(size)
-			if err != nil {
-				return err
-			}
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
 			sc.Events, sc.Congestion = nil, congestion
-			return stripe(cmd.Context(), sc, n, weights, rounds, cmd.OutOrStdout())
-		},
+			return stripe(cmd.Context(), sc, size, weights, rounds, cmd.OutOrStdout())
+		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&size, "size", "20MB", "of the object")
+	sizeFlag(f, &size, "size", "20MB", "of the object")
 	f.StringVar(&congestion, "congestion", "", "TCP congestion control of the origin (default the system's)")
-	f.IntVar(&rounds, "rounds", 3, "rounds")
+	roundsFlag(f, &rounds, 3)
 	f.IntSliceVar(&weights, "weight", nil, "packets of each link in a round; by itself one each")
 	return cmd
 }

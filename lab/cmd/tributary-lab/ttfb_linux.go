@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ import (
 const closingPort = 8082
 
 type ttfbOptions struct {
-	size   string
+	size   netlab.Bytes
 	rounds int
 	binary string
 	json   bool
@@ -43,11 +42,7 @@ medians of the time to first byte and of the difference within a round:
   reused  a client that keeps its connection, directly and to tributary`,
 		Example: `  tributary-lab ttfb small --size 10kB --rounds 51`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
 			res, err := ttfb(cmd.Context(), sc, o)
 			if err != nil {
 				return err
@@ -56,13 +51,13 @@ medians of the time to first byte and of the difference within a round:
 				return printJSON(cmd.OutOrStdout(), res)
 			}
 			return printTTFB(cmd.OutOrStdout(), res)
-		},
+		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.size, "size", "10kB", "size of the object")
-	f.IntVar(&o.rounds, "rounds", 51, "rounds")
-	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	sizeFlag(f, &o.size, "size", "10kB", "size of the object")
+	roundsFlag(f, &o.rounds, 51)
+	binaryFlag(f, &o.binary)
+	jsonFlag(f, &o.json)
 	return cmd
 }
 
@@ -78,24 +73,17 @@ type ttfbResult struct {
 type fetcher func(ctx context.Context, url string) (time.Duration, error)
 
 func ttfb(ctx context.Context, sc netlab.Scenario, o ttfbOptions) (_ []ttfbResult, err error) {
-	size, err := netlab.ParseBytes(o.size)
-	if err != nil {
-		return nil, err
-	}
-	if o.rounds < 1 {
-		return nil, errors.New("--rounds: want 1 or more")
-	}
-	sc.Objects, sc.Events = []netlab.Bytes{size}, nil
+	sc.Objects, sc.Events = []netlab.Bytes{o.size}, nil
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	keeping, err := startOrigin(ctx, l, size, netlab.NginxOptions{})
+	keeping, err := startOrigin(ctx, l, o.size, netlab.NginxOptions{})
 	if err != nil {
 		return nil, err
 	}
-	closing, err := startOrigin(ctx, l, size, netlab.NginxOptions{Port: closingPort, KeepaliveRequests: 1})
+	closing, err := startOrigin(ctx, l, o.size, netlab.NginxOptions{Port: closingPort, KeepaliveRequests: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -29,23 +28,19 @@ take the links in turn, and by TCP through the relay, which sends each packet ov
 2018 section 5.3.3). With --every 1s --bytes 1000, the packets are like messages. Jitter is defined as in RFC 3550 section 6.4.1.`,
 		Example: "  tributary-lab voip far\n  tributary-lab voip far --every 1s --bytes 1000 --seconds 30",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := load(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: over(func(cmd *cobra.Command, sc netlab.Scenario) error {
 			if v.size < voipHead || v.size > 1200 {
 				return fmt.Errorf("--bytes %d: want %d to 1200", v.size, voipHead)
 			}
 			sc.Events = nil
 			return v.run(cmd.Context(), sc, cmd.OutOrStdout())
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.IntVar(&v.size, "bytes", 100, "in a packet")
 	f.DurationVar(&v.every, "every", 10*time.Millisecond, "between packets")
 	f.IntVar(&v.seconds, "seconds", 10, "length of the call")
-	f.StringVar(&v.options.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
+	binaryFlag(f, &v.options.binary)
 	return cmd
 }
 
