@@ -265,11 +265,11 @@ func Run(s Spec) (Result, error) {
 		KeepWindow: s.Deadline != nil, Background: s.Background,
 		Goal:      goal,
 		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
-		Reserve: s.Reserve, Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s),
+		Reserve: s.Reserve && !s.Restart, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s),
 		Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
-		cfg.Links[i].Learned = s.Links[i].Learned
+		cfg.Links[i].Learned, cfg.Links[i].Proven = s.Links[i].Learned, s.Unchecked || s.Restart
 		if !s.Links[i].Absent {
 			cfg.Links[i].State = health.Up
 		}

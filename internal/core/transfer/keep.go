@@ -26,7 +26,7 @@ type kept struct {
 func (m *Machine) keep(a *attempt) {
 	l := &m.links[a.link]
 	costly := l.metered || l.optional || m.cfg.Goal != nil || m.cfg.Background || l.maxConns == 1
-	if m.cfg.Reserve && !m.cfg.Restart && !costly && a.want.End == m.led.End() && a.answer.End >= a.want.End {
+	if m.cfg.Reserve && !costly && a.want.End == m.led.End() && a.answer.End >= a.want.End {
 		m.kept.id = a.id
 	}
 }
@@ -73,9 +73,6 @@ func (m *Machine) proves(a *attempt) bool {
 // unproven reports whether a further request may be needed to show that what others than the kept attempt deliver is
 // right.
 func (m *Machine) unproven() bool {
-	if m.cfg.Restart || m.cfg.Unchecked {
-		return false
-	}
 	for i := range m.links {
 		s := &m.links[i].spot
 		if s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) && !slices.ContainsFunc(s.checks, m.decisive) {

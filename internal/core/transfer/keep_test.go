@@ -94,7 +94,7 @@ func TestKeep(t *testing.T) {
 	})
 	t.Run("R210 it delivers what nothing can verify any more", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.m.links[0].spot.trust = proven
 		s.ended(reserve, fault.Unwanted)
 		s.complete(b)
@@ -110,7 +110,7 @@ func TestKeep(t *testing.T) {
 	})
 	t.Run("R252 it is read on until what others delivered is known to be right, which it shows itself", func(t *testing.T) {
 		s, a, b, reserve := keeping(t, 0)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.m.links[0].spot.trust = proven
 		s.complete(b)
 		s.headReceived(reserve, reserveSize)
@@ -131,7 +131,7 @@ func TestKeep(t *testing.T) {
 	})
 	t.Run("R252 it shows nothing if it breaks off before", func(t *testing.T) {
 		s, a, b, _ := keeping(t, 0)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.m.links[0].spot.trust = proven
 		s.complete(b)
 		s.ask(0, 2*mB, 3*mB)

@@ -77,6 +77,9 @@ type link struct {
 
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.group, l.spot.differs = int8(i), -1
+	if c.Proven {
+		l.spot.trust = proven
+	}
 	l.state, l.metered, l.resort, l.sole = c.State, c.Metered, c.Resort, c.Sole
 	l.withheld, l.spare = c.Spare, c.Spare
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte

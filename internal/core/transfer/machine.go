@@ -37,7 +37,6 @@ type Config struct {
 	Reserve    bool          // keep a response for the rest of the object in reserve
 	// restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	Restart     bool
-	Unchecked   bool // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
 	Scarce      bool  // memory is scarce: one link serves at first, see LinkConfig.Sole
@@ -53,6 +52,7 @@ type LinkConfig struct {
 	Metered bool
 	Learned estimate.Entry
 
+	Proven   bool          // its bytes are known to be right: no spot checks
 	Resort   bool          // it serves only when no other link can
 	Spare    bool          // the policy allows it once another link leaves: see Result.Ask
 	Sole     bool          // it serves alone while memory is scarce

@@ -87,7 +87,7 @@ func (m *Machine) insurer(now time.Time) int8 {
 		out := l.excluded && !l.refused || l.forbidden || l.resort || l.withheld || !l.allowed || now.Before(l.resting) ||
 			now.Before(l.paused)
 		if out || l.metered || l.full || l.silent || l.state != health.Up || l.spared != schedule.NotSpared || l.got == 0 ||
-			l.spot.trust != proven && !m.cfg.Unchecked || l.maxConns > 0 && m.count(int8(i)) >= int(l.maxConns) {
+			l.spot.trust != proven || l.maxConns > 0 && m.count(int8(i)) >= int(l.maxConns) {
 			continue
 		}
 		if best < 0 || l.rate.PerSecond(now) > m.links[best].rate.PerSecond(now) {

@@ -113,9 +113,19 @@ func prepare(t *testing.T, cfg Config, n int) *script {
 		cfg.Order = append(cfg.Order, int8(i))
 	}
 	s.m = New(cfg)
-	s.m.cfg.Unchecked = true // but see spotted
+	s.trust(proven) // but see unproven
 	return s
 }
+
+// trust sets what checks have shown about every link.
+func (s *script) trust(t trust) {
+	for i := range s.m.links {
+		s.m.links[i].spot.trust = t
+	}
+}
+
+// unproven makes the machine check every link.
+func (s *script) unproven() { s.trust(unknown) }
 
 // handle gives one event to the machine, records its actions, and checks the invariants.
 func (s *script) handle(e Event) {
@@ -233,7 +243,7 @@ func (s *script) state() State { return s.m.State(s.now) }
 // appears adds a link, which is down.
 func (s *script) appears(i int8, allowed bool) {
 	s.t.Helper()
-	s.handle(Event{Kind: LinkState, Link: i, State: health.Down, New: &LinkConfig{}, Allowed: allowed})
+	s.handle(Event{Kind: LinkState, Link: i, State: health.Down, New: &LinkConfig{Proven: true}, Allowed: allowed})
 }
 
 func (s *script) link(i int8, st health.State) {

@@ -59,7 +59,7 @@ const (
 // deliver or recently delivered the bytes before the range. Otherwise a later range of the link is checked.
 func (m *Machine) prefix(a *attempt, link int8) {
 	s := &m.links[link].spot
-	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked {
+	if s.trust != unknown {
 		return
 	}
 	pending, certain := false, false

@@ -21,7 +21,7 @@ func spotted(t *testing.T, cfg Config, n int, size int64) (s *script, a *asked) 
 		cfg.Links = append(cfg.Links, LinkConfig{Learned: estimate.Entry{Pipelining: estimate.Works}})
 	}
 	s = start(t, cfg, n)
-	s.m.cfg.Unchecked = false
+	s.unproven()
 	from := cfg.Requested.Start
 	a = s.wantFetch(0, from, from+64*kB)
 	s.opened(s.wantOpen(0), 20*ms)
@@ -177,8 +177,9 @@ func TestSpotCheckPrefix(t *testing.T) {
 		s.link(0, health.Up)
 		s.checked(0, 64*kB, 128*kB, 4*kB)
 	})
-	t.Run("none with restart continuation", func(t *testing.T) {
-		s, _ := spotted(t, Config{Restart: true}, 2, spotSize)
+	t.Run("none of a link that is known to be right", func(t *testing.T) {
+		s, _ := spotted(t, Config{}, 2, spotSize)
+		s.m.links[1].spot.trust = proven
 		s.checked(1, 64*kB, 128*kB, 0)
 	})
 }
@@ -467,7 +468,7 @@ func TestSpotCheckAhead(t *testing.T) {
 		s := prepare(t, Config{
 			Initial: initial, Warm: true, Ahead: span(64*kB, 128*kB), AheadEach: 64 * kB, Hint: hint, Links: []LinkConfig{up, up}, Reorder: 2 * spotSize,
 		}, 2)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.tick()
 		return s
 	}
@@ -494,7 +495,7 @@ func TestSpotCheckAhead(t *testing.T) {
 			Requested: span(8000, Unknown), Initial: 2000, Warm: true, Ahead: span(10_000, 128*kB), AheadEach: 128*kB - 10_000, Hint: spotSize,
 			Links: []LinkConfig{up, up}, Reorder: 2 * spotSize,
 		}, 2)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.tick()
 		a := s.find(s.want("FetchAhead", func(a Action) bool { return a.Kind == FetchAhead }))
 		if a.r != span(8000, 128*kB) || a.want != 10_000 {
@@ -507,7 +508,7 @@ func TestSpotCheckAhead(t *testing.T) {
 			Initial: 64 * kB, Warm: true, Ahead: span(64*kB, spotSize), AheadEach: 64 * kB, Hint: spotSize, Links: []LinkConfig{up, up, up},
 			Reorder: 2 * spotSize,
 		}, 3)
-		s.m.cfg.Unchecked = false
+		s.unproven()
 		s.tick()
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 20*ms)

@@ -20,9 +20,6 @@ const (
 // doubtful returns a link that delivered bytes which no other link did, and whose trust no check has shown; -1 if there
 // is none. The transfer does not end while there is one.
 func (m *Machine) doubtful() int8 {
-	if m.cfg.Restart || m.cfg.Unchecked {
-		return -1
-	}
 	for i := range m.links {
 		if s := &m.links[i].spot; s.trust == unknown && s.only.Len() > 0 {
 			return int8(i)
