@@ -29,9 +29,11 @@ install_packages() {
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made=yes
 	fi
 	apt update || true # what is known already may be enough
-	for package in "$@"; do # one by one, so that one that is missing does not keep the others out
-		apt install --no-install-recommends "$package" || failed+=" $package"
-	done
+	if ! apt install --no-install-recommends "$@"; then
+		for package in "$@"; do # one by one, so that one that is missing does not keep the others out
+			apt install --no-install-recommends "$package" || failed+=" $package"
+		done
+	fi
 	[ -n "$made" ] && rm -f "$policy"
 	if [ -n "$failed" ]; then
 		say "apt-get could not install:$failed. Its last lines:"
