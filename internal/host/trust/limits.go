@@ -89,6 +89,12 @@ var programs = map[string]program{
 		},
 		keys: regexp.MustCompile(`^\s*(cacerts)\s*=\s*(\S+)`),
 	},
+	"lftp": {
+		files: []string{
+			"/etc/lftp.conf", "~/.lftprc", "~/.lftp/rc", "~config/lftp/rc", "$LFTP_HOME/rc",
+		},
+		keys: regexp.MustCompile(`^\s*set\s+"?(ssl:ca-file|ssl:ca-path)(?:/\S+)?"?\s+"?([^"\s;]+)`),
+	},
 	"links": {
 		files: []string{"~/.links2/links.cfg", "~/.links/links.cfg"},
 		keys:  regexp.MustCompile(`^\s*(https?_proxy|socks_proxy)\s+"([^"]+)`),

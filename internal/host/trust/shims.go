@@ -26,10 +26,31 @@ func (e *environment) shims(proxy string, usual, builtIn certificates) {
 		address := strings.TrimPrefix(proxy, "http://")
 		e.shim("links", "-http-proxy", address, "-https-proxy", address, "-no-proxy-domains", "localhost,127.0.0.1,[::1]")
 	}
+	if len(Limits("dnf", e.get, systemRoot)) == 0 {
+		for _, name := range []string{"dnf", "dnf5", "microdnf", "yum"} {
+			e.shim(name, "--setopt=sslcacert="+bundle)
+		}
+	}
+	if len(Limits("lftp", e.get, systemRoot)) == 0 {
+		e.script("lftp", fmt.Sprintf(lftp, quoted("set ssl:ca-file \""+bundle+"\";")))
+	}
 	if path := e.find("yt-dlp"); e.roots.within(builtIn) && ignoresCertifi(path) {
 		e.shim("yt-dlp", "--compat-options", "no-certifi")
 	}
 }
+
+// lftp is the script for lftp, which takes settings as commands: %s is put before those of the user. It executes the
+// commands of a file (-f) without any before them.
+const lftp = `trust=%s before= given=
+for arg; do
+	shift
+	case $before in -c | -e) arg="$trust $arg" ;; esac
+	case $arg in -c | -e | -f | -h | -v | --*) given=yes ;; esac
+	before=$arg
+	set -- "$@" "$arg"
+done
+[ "$given" ] || set -- -e "$trust" "$@"
+`
 
 // ignoresCertifi reports whether the yt-dlp at path has the option no-certifi.
 func ignoresCertifi(path string) bool {
@@ -40,6 +61,11 @@ func ignoresCertifi(path string) bool {
 
 // shim makes a program of PATH start with options, unless the folder's file system forbids programs.
 func (e *environment) shim(name string, options ...string) {
+	e.script(name, "", options...)
+}
+
+// script is shim with commands that run before the program starts.
+func (e *environment) script(name, first string, options ...string) {
 	path := e.find(name)
 	if path == "" {
 		return
@@ -53,7 +79,7 @@ func (e *environment) shim(name string, options ...string) {
 		e.err = errors.Join(e.err, err)
 		return
 	}
-	made, err := e.folder.write(filepath.Join("bin", name), fmt.Appendf(nil, "#!/bin/sh\n%s \"$@\"\n", line))
+	made, err := e.folder.write(filepath.Join("bin", name), fmt.Appendf(nil, "#!/bin/sh\n%s%s \"$@\"\n", first, line))
 	if err = errors.Join(err, os.Chmod(made, 0o700)); err != nil {
 		e.err = errors.Join(e.err, err)
 		return

@@ -136,14 +136,18 @@ func TestShims(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "it's", "bin")
 	options := filepath.Join(bin, "../lib/python3.1/dist-packages/yt_dlp/options.py")
 	err := errors.Join(os.MkdirAll(bin, 0o700), os.MkdirAll(filepath.Dir(options), 0o700), os.WriteFile(options, []byte("'no-certifi'"), 0o600))
-	for _, name := range []string{"aria2c", "links", "yt-dlp"} { // they print their arguments
+	for _, name := range []string{"aria2c", "dnf", "lftp", "links", "yt-dlp"} { // they print their arguments
 		err = errors.Join(err, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho \"$*\"\n"), 0o700))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := func(env []string, name string) string {
-		cmd := exec.Command("/bin/sh", "-c", name+" -x 'a b'")
+		arguments := ""
+		if !strings.Contains(name, " ") {
+			arguments = " -x 'a b'"
+		}
+		cmd := exec.Command("/bin/sh", "-c", name+arguments)
 		cmd.Env = env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -153,16 +157,24 @@ func TestShims(t *testing.T) {
 	}
 	path, home := "PATH="+bin+":/bin", t.TempDir()
 	env, _ := environ(t, folder(t, t.TempDir()), "HOME="+home, path)
+	bundle := value(t, env, "SSL_CERT_FILE")
+	trusts := "set ssl:ca-file \"" + bundle + "\";"
 	for name, want := range map[string]string{
-		"aria2c": "--ca-certificate=" + value(t, env, "SSL_CERT_FILE") + " -x a b",
-		"links":  "-http-proxy 127.0.0.1:1 -https-proxy 127.0.0.1:1 -no-proxy-domains localhost,127.0.0.1,[::1] -x a b",
-		"yt-dlp": "--compat-options no-certifi -x a b",
+		"dnf":                          "--setopt=sslcacert=" + bundle + " -x a b",
+		"lftp":                         "-e " + trusts + " -x a b",
+		"lftp -u a,b -c 'get \"x y\"'": "-u a,b -c " + trusts + " get \"x y\"",
+		"lftp -e 'cd /' -p 1 h":        "-e " + trusts + " cd / -p 1 h",
+		"lftp -f script":               "-f script",
+		"lftp --version":               "--version",
+		"aria2c":                       "--ca-certificate=" + value(t, env, "SSL_CERT_FILE") + " -x a b",
+		"links":                        "-http-proxy 127.0.0.1:1 -https-proxy 127.0.0.1:1 -no-proxy-domains localhost,127.0.0.1,[::1] -x a b",
+		"yt-dlp":                       "--compat-options no-certifi -x a b",
 	} {
 		if got := run(env, name); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for name, text := range map[string]string{".aria2/aria2.conf": "ca-certificate=/own\n", ".links2/links.cfg": "http_proxy \"own:1\"\n"} {
+	for name, text := range map[string]string{".aria2/aria2.conf": "ca-certificate=/own\n", ".lftp/rc": "set ssl:ca-file \"/own\"\n", ".links2/links.cfg": "http_proxy \"own:1\"\n"} {
 		path := filepath.Join(home, name)
 		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
@@ -172,7 +184,7 @@ func TestShims(t *testing.T) {
 		t.Fatal(err)
 	}
 	unchanged := func(env []string, given string) {
-		for _, name := range []string{"aria2c", "links", "yt-dlp"} {
+		for _, name := range []string{"aria2c", "lftp", "links", "yt-dlp"} {
 			if got := run(env, name); got != "-x a b" {
 				t.Errorf("%s: %s gets %q", given, name, got)
 			}
