@@ -110,19 +110,25 @@ func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, 
 	if err != nil {
 		return nil, control.Status{}, usageError{err}
 	}
-	c, s, err := connect(ctx, paths)
+	c, s, err := connect(ctx, paths, socket == "")
 	if errors.Is(err, fs.ErrPermission) && a.uid != 0 {
 		err = fmt.Errorf("%w: the proxy of this machine answers root only: %s", err, privilege.Sudo("status"))
 	}
 	return c, s, err
 }
 
-// connect connects to the first proxy that answers.
-func connect(ctx context.Context, paths []string) (client *control.Client, s control.Status, err error) {
+// connect connects to the first proxy that answers; if here, to the first in this network namespace. Namespaces share
+// the file system, and with it the sockets, but neither links nor ports.
+func connect(ctx context.Context, paths []string, here bool) (client *control.Client, s control.Status, err error) {
 	var first error
 	for _, p := range paths {
 		client = control.NewClient(p)
-		if s, err = client.Status(ctx); err == nil {
+		s, err = client.Status(ctx)
+		if own := control.Namespace(); err == nil && here && s.Namespace != "" && own != "" && s.Namespace != own {
+			err = fmt.Errorf("%w (the proxy of %s is in another network namespace; --control %[2]s asks it)",
+				control.ErrNotRunning, p)
+		}
+		if err == nil {
 			return client, s, nil
 		}
 		client.Close()

@@ -107,3 +107,20 @@ func TestStatus(t *testing.T) {
 		t.Errorf("without a socket: code %d, %s", code, errs)
 	}
 }
+
+// TestStatusElsewhere: the socket of a proxy in another network namespace is found by its path, but is not this machine's proxy; a
+// user who names the socket wants it.
+func TestStatusElsewhere(t *testing.T) {
+	env := map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}
+	path := control.Path(func(n string) string { return env[n] }, os.Getuid(), os.TempDir())
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	proxyAt(t, path, control.Status{Version: "v9", Namespace: "net:[1]"})
+	if code, out, errs := status(t, env); code != 1 || !strings.Contains(errs, "is in another network namespace; --control "+path) {
+		t.Errorf("%d, %q, %q", code, out, errs)
+	}
+	if code, out, errs := status(t, env, "--control", path); code != 0 {
+		t.Errorf("%d, %q, %q", code, out, errs)
+	}
+}

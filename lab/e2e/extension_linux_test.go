@@ -362,6 +362,7 @@ func killed(t *testing.T, open func(*rig, string) surfer) {
 	r.isObject(r.read(e.has("what came while nothing answered", "/save/", before.Size)), before)
 
 	r.serveRPC()
+	e.finds()
 	e.order("/slow/" + during.Size.String())
 	select {
 	case <-e.site.asked:
@@ -373,7 +374,7 @@ func killed(t *testing.T, open func(*rig, string) surfer) {
 	r.isObject(r.read(e.has("what the program was asked for", "/slow/", during.Size)), during)
 	close(e.site.held)
 	r.serveRPC()
-	e.tells(`{ look: true }`)
+	e.finds()
 	e.sees("the program is told to forget it", extensionAPI+`.storage.local.get("open").then(s => Object.keys(s.open ?? {}).length == 0)`)
 
 	e.order("/save/" + after.Size.String())
@@ -381,6 +382,16 @@ func killed(t *testing.T, open func(*rig, string) surfer) {
 	r.kill()
 	r.serveRPC()
 	e.arrives(after)
+}
+
+// finds waits until the extension has found the program again: Firefox delays a WebSocket to a port that refused some, longer after
+// each, up to a minute.
+func (e *extended) finds() {
+	e.Helper()
+	e.wait("the extension finds the program", func() bool {
+		e.tells(`{ look: true }`)
+		return e.eval(extensionAPI+`.action.getBadgeText({}).then(t => t || "none")`) != "off"
+	})
 }
 
 // extendedChromium is Chromium, driven by the DevTools protocol.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"os"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/net/engine"
@@ -12,9 +13,11 @@ const StatusPath = "/status"
 
 // Status is the state of a running proxy. Rates are bytes per second, times seconds.
 type Status struct {
-	Version   string                  `json:"version"`
-	PID       int                     `json:"pid"`
-	Listen    string                  `json:"listen"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+	Listen  string `json:"listen"`
+	// Namespace is that of the network in which the proxy runs, see Namespace; "" = unknown.
+	Namespace string                  `json:"network_namespace,omitempty"`
 	Page      string                  `json:"page,omitempty"` // address of the live page
 	Started   time.Time               `json:"started"`
 	Draining  bool                    `json:"draining,omitempty"` // it finishes what runs, and accepts nothing new
@@ -32,6 +35,12 @@ type Status struct {
 	Relay     *relay.Status `json:"relay,omitempty"`    // nil = no relay is used
 	// downloads that ended last, the latest first; they have no names here
 	Finished []Finished `json:"finished,omitempty"`
+}
+
+// Namespace returns the name of this process's network namespace, "net:[4026531840]"; "" = unknown.
+func Namespace() string {
+	name, _ := os.Readlink("/proc/self/ns/net") // fails without /proc, and where the kernel has no namespaces
+	return name
 }
 
 // Finished is a download that was divided over the links and has ended.
