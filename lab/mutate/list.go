@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,7 +97,10 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 				}
 			}
 		}
-		if m.locate(root); m.stale != "" {
+		if m.locate(root); m.stale == "" && f.Run != "" {
+			m.stale = noTest(root, m.dirs, f.Run)
+		}
+		if m.stale != "" {
 			bad = append(bad, fmt.Sprintf("%s: stale: %s: update %s", cmp.Or(f.Rule, f.Guards), m.stale, listName))
 		}
 		all = append(all, m)
@@ -138,6 +142,37 @@ func (m *mutation) locate(root string) {
 		before, _, _ := strings.Cut(string(text), m.old)
 		m.line = 1 + strings.Count(before, "\n")
 	}
+}
+
+// testFunc matches the name of a test in a Go file.
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// noTest says which part of a pattern for go test -run matches no test of any of dirs; "" = each matches one.
+func noTest(root string, dirs []string, run string) string {
+	var names []string
+	for _, dir := range dirs {
+		files, _ := filepath.Glob(filepath.Join(root, dir, "*_test.go")) // fails only for a bad pattern
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err.Error()
+			}
+			for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+				names = append(names, m[1])
+			}
+		}
+	}
+	for part := range strings.SplitSeq(run, "|") {
+		function, _, _ := strings.Cut(part, "/")
+		matches, err := regexp.Compile(function)
+		if err != nil {
+			return err.Error()
+		}
+		if !slices.ContainsFunc(names, matches.MatchString) {
+			return fmt.Sprintf("no test of %v is named like %q", dirs, function)
+		}
+	}
+	return ""
 }
 
 // pattern returns a pattern for the tests in dirs that carry the number of a rule: functions named after it, and

@@ -18,6 +18,9 @@ func TestParse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "a", "x.go"), []byte("package a\n\nvar twice, twice2, once = 1, 2, 3\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(root, "a", "x_test.go"), []byte("package a\n\nfunc TestInvariants(t *testing.T) {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	rules := &httprules.Rules{Required: []int{1, 2, 3}}
 	tests := httprules.Tests{
 		1: {{Dir: "a", File: "a/x_test.go", Func: "TestOne"}, {Dir: "b", File: "b/x_test.go", Func: "TestR001_Other"}},
@@ -40,7 +43,7 @@ guards = "an invariant"
 file = "a/x.go"
 old = "once"
 new = "never"
-tests = ["lab/sim"]
+tests = ["a"]
 run = "Invariants"
 `
 	all, bad, err := load(good + core)
@@ -54,12 +57,16 @@ run = "Invariants"
 	if got := m.apply("a once b"); got != "a never b" {
 		t.Errorf("%q", got)
 	}
-	if m := all[1]; m.name() != "core" || m.run != "Invariants" || !slices.Equal(m.dirs, []string{"lab/sim"}) {
+	if m := all[1]; m.name() != "core" || m.run != "Invariants" || !slices.Equal(m.dirs, []string{"a"}) {
 		t.Errorf("%+v", m)
 	}
 	all, _, err = load(good + "tests = [\"a\", \"b\"]")
 	if err != nil || all[0].run != "^TestOne$/(^|[^0-9A-Za-z])R1([^0-9]|$)|^TestR001_Other$" {
 		t.Errorf("%+v, %v", all, err)
+	}
+	all, bad, err = load(good + strings.Replace(core, "Invariants", "Invariants|TestRetired/x", 1))
+	if err != nil || !strings.Contains(strings.Join(bad, "; "), `is named like "TestRetired"`) || all[1].stale == "" {
+		t.Errorf("a pattern that matches no test: %q, %v", bad, err)
 	}
 	for _, tt := range []struct {
 		change, to, want string
