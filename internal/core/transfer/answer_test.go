@@ -188,6 +188,21 @@ func (s *script) oldest(link int8) *asked {
 	return first
 }
 
+// TestNextRange: a connection whose answer was read to its end serves the next range.
+func TestNextRange(t *testing.T) {
+	t.Run("R134 on the same connection", func(t *testing.T) {
+		s, conns := running(t, Config{}, 1, 1*mB)
+		s.ask(0, 64*kB, 128*kB)
+		a := s.wantFetch(0, 64*kB, 128*kB)
+		s.headReceived(a, 1*mB)
+		s.complete(a)
+		s.ask(0, 128*kB, 256*kB)
+		if b := s.wantFetch(0, 128*kB, 256*kB); a.conn != conns[0] || b.conn != conns[0] {
+			t.Errorf("connections %d, %d and %d", conns[0], a.conn, b.conn)
+		}
+	})
+}
+
 func TestBusy(t *testing.T) {
 	for _, c := range []struct {
 		name        string
