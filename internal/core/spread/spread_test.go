@@ -561,3 +561,16 @@ func TestRandom(t *testing.T) {
 		}
 	}
 }
+
+// TestFar: a link whose goodput is far below that of the best one gets no further connections, however near it is.
+func TestFar(t *testing.T) {
+	table, links := New(Policy{}), []Link{{Name: "best"}, {Name: "other"}}
+	for _, c := range []struct {
+		goodput float64
+		far     bool
+	}{{0, true}, {farSlower*100 - 1, true}, {farSlower * 100, false}, {100, false}} {
+		if got := table.far(start, links, []float64{100, c.goodput}, 1, 0); got != c.far {
+			t.Errorf("%v of 100 bytes per second: %v", c.goodput, got)
+		}
+	}
+}
