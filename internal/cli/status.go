@@ -121,10 +121,11 @@ func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, 
 // the file system, and with it the sockets, but neither links nor ports.
 func connect(ctx context.Context, paths []string, here bool) (client *control.Client, s control.Status, err error) {
 	var first error
+	own := control.Namespace()
 	for _, p := range paths {
 		client = control.NewClient(p)
 		s, err = client.Status(ctx)
-		if own := control.Namespace(); err == nil && here && s.Namespace != "" && own != "" && s.Namespace != own {
+		if err == nil && here && s.Namespace != "" && own != "" && s.Namespace != own {
 			err = fmt.Errorf("%w (the proxy of %s is in another network namespace; --control %[2]s asks it)",
 				control.ErrNotRunning, p)
 		}

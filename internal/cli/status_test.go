@@ -108,8 +108,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusElsewhere: the socket of a proxy in another network namespace is found by its path, but is not this machine's proxy; a
-// user who names the socket wants it.
+// TestStatusElsewhere: a proxy in another network namespace, found by the path of its socket, is not this machine's. A user
+// who names the socket wants it.
 func TestStatusElsewhere(t *testing.T) {
 	env := map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}
 	path := control.Path(func(n string) string { return env[n] }, os.Getuid(), os.TempDir())

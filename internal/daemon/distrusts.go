@@ -45,8 +45,8 @@ func (d *Daemon) distrusts(program string, limitsRecords bool) intercept.Reason 
 	return distrustOf(path, d.programs.Read(program, "maps"), arguments, limitsRecords, named || d.private.Store)
 }
 
-// distrustOf is distrusts for a program by its path, the files in its memory, and its arguments. given says that the authority is in
-// the system's store, or that the program's arguments name it.
+// distrustOf is distrusts for a program by its path, the files in its memory, and its arguments. given says that the
+// authority is in the system's store, or that the program's arguments name it.
 func distrustOf(path string, files, arguments []byte, limitsRecords, given bool) intercept.Reason {
 	loaded := func(part string) bool { return bytes.Contains(files, []byte(part)) }
 	switch {

@@ -47,12 +47,14 @@ func (t *Transport) Await(ctx context.Context) {
 		return
 	}
 	all, err := kernel.List()
-	if err == nil && slices.ContainsFunc(all, func(c discover.Candidate) bool { return c.Soon }) {
+	if err == nil && slices.ContainsFunc(all, func(c discover.Candidate) bool {
+		return c.Soon || c.Use && !t.data.knows(c.Link.Name) // it has come, and is about to be reported
+	}) {
 		t.awaited(ctx, comingLink-firstLink)
 	}
 }
 
-// awaited waits for a link for d at most and reports whether there is no reason to wait any longer.
+// awaited waits for a link, for d at most. It returns false when that time is over.
 func (t *Transport) awaited(ctx context.Context, d time.Duration) bool {
 	limit := time.NewTimer(d)
 	defer limit.Stop()

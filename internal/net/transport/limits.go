@@ -36,6 +36,16 @@ func (d *dataLimits) set(cfg *config.Config, all []link.Link) {
 	d.of.Store(&of)
 }
 
+// knows reports whether a link existed at the last look at the links, whether it may be used or not.
+func (d *dataLimits) knows(link string) bool {
+	of := d.of.Load()
+	if of == nil {
+		return false
+	}
+	_, ok := (*of)[link]
+	return ok
+}
+
 // limits returns the limits of accounts: the configuration of a link takes precedence over the app's value.
 func (d *dataLimits) limits(cfg config.Config) map[string]allowance.Limit {
 	all := map[string]allowance.Limit{}

@@ -183,7 +183,8 @@ func New(c Config) (*Transport, error) {
 		}
 		t.relay = t.paired
 	} else if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
-		if t.relay, err = relay.Open(c.RelayState, append([]string{r.Address}, r.Others...), int64(t.cfg.Budget), t.log); err != nil {
+		addresses := append([]string{r.Address}, r.Others...)
+		if t.relay, err = relay.Open(c.RelayState, addresses, int64(t.cfg.Budget), t.log); err != nil {
 			return nil, err
 		}
 		t.passThrough.Detour = t.detour

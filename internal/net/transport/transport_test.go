@@ -195,18 +195,18 @@ func TestWriteAtTo(t *testing.T) {
 // kernel has no link; its interface may become one soon.
 type kernel struct {
 	*discover.Static
-	soon bool
+	seen discover.Candidate
 }
 
 func (k kernel) List() ([]discover.Candidate, error) {
-	return []discover.Candidate{{Reason: "no carrier", Soon: k.soon}}, nil
+	return []discover.Candidate{k.seen}, nil
 }
 
 // Without a link, Await waits a moment for one, longer if the kernel is about to have one, and requests then report that there is none.
 func TestAwait(t *testing.T) {
 	none := func() discover.Source { return discover.NewStatic() }
-	sees := func(soon bool) func() discover.Source {
-		return func() discover.Source { return kernel{discover.NewStatic(), soon} }
+	sees := func(seen discover.Candidate) func() discover.Source {
+		return func() discover.Source { return kernel{discover.NewStatic(), seen} }
 	}
 	for name, c := range map[string]struct {
 		source  func() discover.Source
@@ -214,7 +214,8 @@ func TestAwait(t *testing.T) {
 		want    time.Duration
 	}{
 		"waits": {none, false, firstLink}, "stopped": {none, true, 0},
-		"no link in sight": {sees(false), false, firstLink}, "a carrier is about to come": {sees(true), false, comingLink},
+		"no link in sight": {sees(discover.Candidate{}), false, firstLink}, "a carrier is about to come": {sees(discover.Candidate{Soon: true}), false, comingLink},
+		"one has come, and is not reported yet": {sees(discover.Candidate{Use: true}), false, comingLink},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

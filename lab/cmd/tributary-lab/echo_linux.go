@@ -43,7 +43,7 @@ the relay while curl downloads through it too. Prints the median and the 99th pe
 		}),
 	}
 	f := cmd.Flags()
-	sizeFlag(f, &size, "size", "100MB", "what is downloaded meanwhile")
+	sizeFlag(f, &size, "100MB", "what is downloaded meanwhile")
 	f.IntVar(&seconds, "seconds", 5, "length of a measurement without a transfer")
 	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of origin and relay (default the system's)")
 	binaryFlag(f, &o.binary)

@@ -20,32 +20,25 @@ func binaryFlag(f *pflag.FlagSet, to *string) {
 
 // jsonFlag asks for JSON.
 func jsonFlag(f *pflag.FlagSet, to *bool) {
-	f.BoolVar(to, "json", false, "print JSON, with every round")
+	f.BoolVar(to, "json", false, "print JSON")
 }
 
 // sizeValue is the value of a flag: a number of bytes such as 50MB.
 type sizeValue netlab.Bytes
 
-// sizeFlag is a size; "" = none by default.
-func sizeFlag(f *pflag.FlagSet, to *netlab.Bytes, name, value, usage string) {
-	if value != "" {
-		if err := (*sizeValue)(to).Set(value); err != nil {
-			panic(err)
-		}
+// sizeFlag is a size. Its default must be one.
+func sizeFlag(f *pflag.FlagSet, to *netlab.Bytes, value, usage string) {
+	if err := (*sizeValue)(to).Set(value); err != nil {
+		panic(err)
 	}
-	f.Var((*sizeValue)(to), name, usage)
+	f.Var((*sizeValue)(to), "size", usage)
 }
 
 // Set implements pflag.Value.
 func (s *sizeValue) Set(text string) error { return (*netlab.Bytes)(s).UnmarshalText([]byte(text)) }
 
 // String implements pflag.Value.
-func (s *sizeValue) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return netlab.Bytes(*s).String()
-}
+func (s *sizeValue) String() string { return netlab.Bytes(*s).String() }
 
 // Type implements pflag.Value.
 func (*sizeValue) Type() string { return "size" }

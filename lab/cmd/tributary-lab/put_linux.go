@@ -41,7 +41,7 @@ time as a percentage.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&u.parts, "parts", 8, "uploads at a time")
-	sizeFlag(f, &size, "size", "8MiB", "size of a part")
+	sizeFlag(f, &size, "8MiB", "size of a part")
 	roundsFlag(f, &u.rounds, 5)
 	binaryFlag(f, &u.binary)
 	return cmd

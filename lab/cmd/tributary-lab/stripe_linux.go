@@ -31,7 +31,7 @@ links in turn, one packet each, or as many as --weight says (Evensen 2011 sectio
 		}),
 	}
 	f := cmd.Flags()
-	sizeFlag(f, &size, "size", "20MB", "of the object")
+	sizeFlag(f, &size, "20MB", "of the object")
 	f.StringVar(&congestion, "congestion", "", "TCP congestion control of the origin (default the system's)")
 	roundsFlag(f, &rounds, 3)
 	f.IntSliceVar(&weights, "weight", nil, "packets of each link in a round; by itself one each")

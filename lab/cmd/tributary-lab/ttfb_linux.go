@@ -54,7 +54,7 @@ medians of the time to first byte and of the difference within a round:
 		}),
 	}
 	f := cmd.Flags()
-	sizeFlag(f, &o.size, "size", "10kB", "size of the object")
+	sizeFlag(f, &o.size, "10kB", "size of the object")
 	roundsFlag(f, &o.rounds, 51)
 	binaryFlag(f, &o.binary)
 	jsonFlag(f, &o.json)
