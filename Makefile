@@ -24,7 +24,7 @@ DIST_TEST := curl:curl openssl:openssl ip:iproute2 nginx:nginx-light debootstrap
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: pictures android android-test dist dist-test help build lab test matrix lint httpdoc programdoc fuzz mutate sim bench demo clean
+.PHONY: race pictures android android-test dist dist-test help build lab test matrix lint httpdoc programdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,9 @@ lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 
 test: ## go vet and all tests of the product and the laboratory; as root it installs the Debian packages they need
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
+
+race: ## the same with the race detector on all packages that have goroutines, and on the program in a third of the end-to-end tests
+	@GO='$(GO)' DEBIAN='$(DEBIAN)' RACE_ALL=1 tools/test.sh
 
 matrix: ## every real client and origin, Caddy (from its module), browsers and Node too (root)
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh

@@ -14,8 +14,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +46,9 @@ func TestDocs(t *testing.T) {
 		netlab.Symmetric("wlan0", 60*netlab.Mbit, 10*time.Millisecond),
 		netlab.Symmetric("wwan0", 40*netlab.Mbit, 30*time.Millisecond),
 	}}, netlab.NginxOptions{Port: 8300}) // the usual ports belong to the internet
-	r.options.Binary = unchecked(t)
+	if r.options.Binary, err = plainBinary(); err != nil {
+		t.Fatal(err)
+	}
 	r.startInternet()
 	commands := 0
 	for _, p := range pages {
@@ -67,22 +67,6 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s carried %d bytes only", l, n)
 		}
 	}
-}
-
-// unchecked builds the program without the race detector: TestDocs starts it a hundred times, and other tests look for
-// races.
-func unchecked(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("TRIBUTARY_BINARY"); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "tributary")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/tributary")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
 }
 
 // prologue provides what the reader has: a shell, and a way to start a program in another terminal.

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -49,7 +48,10 @@ func TestSlowClients(t *testing.T) {
 		}
 		t.Run("R191 the memory of 100 slow clients: "+d.name, func(t *testing.T) {
 			r := newRig(t, shipped(t, "clients"), netlab.NginxOptions{})
-			r.options.Binary = r.plain()
+			var err error
+			if r.options.Binary, err = plainBinary(); err != nil {
+				t.Fatal(err)
+			}
 			if d.config != "" {
 				config := filepath.Join(r.lab.Dir, "slow.toml")
 				r.write(config, []byte(d.config))
@@ -74,21 +76,6 @@ func TestSlowClients(t *testing.T) {
 			}
 		})
 	}
-}
-
-// plain builds the program as users run it: the race detector takes several times the memory.
-func (r *rig) plain() string {
-	r.Helper()
-	if path := os.Getenv("TRIBUTARY_BINARY"); path != "" {
-		return path
-	}
-	path := filepath.Join(binaryDir, "tributary-plain")
-	build := exec.CommandContext(r.ctx, "go", "build", "-trimpath", "-o", path, "./cmd/tributary")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		r.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
 }
 
 // enter connects to a port of the program with a small receive buffer, and writes a request.

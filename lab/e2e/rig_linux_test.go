@@ -48,20 +48,28 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// binary builds the program under test, once, for the first test that is not skipped. TRIBUTARY_BINARY names another build,
-// such as the one for phones.
-var binary = sync.OnceValues(func() (string, error) {
+// binary builds the program under test, and plainBinary builds it without the race detector, which takes several times the memory and
+// the start's time. Each is built once, for the first test that is not skipped.
+var (
+	binary      = sync.OnceValues(func() (string, error) { return build("tributary", buildFlags...) })
+	plainBinary = sync.OnceValues(func() (string, error) { return build("tributary-plain") })
+)
+
+// build builds the program under test. TRIBUTARY_BINARY names another build instead, such as the one for phones.
+//
+// Flags that change how packages are compiled, such as -trimpath, would compile everything once more.
+func build(name string, flags ...string) (string, error) {
 	if path := os.Getenv("TRIBUTARY_BINARY"); path != "" {
 		return path, nil
 	}
-	path := filepath.Join(binaryDir, "tributary")
-	build := exec.Command("go", append(append([]string{"build", "-o", path}, buildFlags...), "./cmd/tributary")...)
+	path := filepath.Join(binaryDir, name)
+	build := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/tributary")...)
 	build.Dir = filepath.Join("..", "..") // the product's module
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // quick returns two links that carry the objects of most tests in less than a second.
 func quick() netlab.Scenario {

@@ -112,8 +112,12 @@ func (e *emulator) run() {
 		{Fd: int32(e.wakeFd), Events: unix.POLLIN},
 	}
 	for !e.quit {
-		e.drain(e.client, e.up)
-		e.drain(e.server, e.down)
+		if fds[0].Revents != 0 {
+			e.drain(e.client, e.up)
+		}
+		if fds[1].Revents != 0 {
+			e.drain(e.server, e.down)
+		}
 		now := time.Since(e.began)
 		e.forward(e.client, e.down, now)
 		e.forward(e.server, e.up, now)
