@@ -13,9 +13,9 @@ for package in $($GO list ./...); do
 	done
 done
 echo '== random requests to random origins, directly and through Tributary'
-TRIBUTARY_CASES=${CASES:-20000} $GO test -count=1 -v -timeout 30m -run '^TestDifferential$' ./internal/daemon ./pkg/tributary || failed=1
+TRIBUTARY_CASES=${CASES:-20000} $GO test -count=1 -v -timeout 30m -run '^TestDifferential$' ./internal/systemtest ./pkg/tributary || failed=1
 echo '== transfers under random faults'
-TRIBUTARY_FAULTS=${FAULTS:-12000} $GO test -count=1 -v -timeout 60m -parallel 16 -run '^TestRandomFaults$' ./internal/daemon | grep -v '^ *--- PASS\|=== ' || failed=1
+TRIBUTARY_FAULTS=${FAULTS:-12000} $GO test -count=1 -v -timeout 60m -parallel 16 -run '^TestRandomFaults$' ./internal/systemtest | grep -v '^ *--- PASS\|=== ' || failed=1
 echo '== links that deliver another object under the same headers'
-TRIBUTARY_LIES=${LIES:-100} $GO test -count=1 -v -run '^TestSpotCheck$' ./internal/daemon | grep -v '^ *--- PASS\|=== ' || failed=1
+TRIBUTARY_LIES=${LIES:-100} $GO test -count=1 -v -run '^TestSpotCheck$' ./internal/systemtest | grep -v '^ *--- PASS\|=== ' || failed=1
 exit "$failed"

@@ -32,12 +32,9 @@ fi
 packages=$($GO list ./...) || exit 1
 plain=$(grep -E "$plain" <<<"$packages")
 watched=$(grep -vxF "$plain" <<<"$packages" | grep -E "$watched")
-other=$(grep -vxF "$plain"$'\n'"$watched" <<<"$packages")
+other=$(grep -vxF "$plain"$'\n'"$watched" <<<"$packages" | grep -v /internal/systemtest)
 
-# Tables of thousands of requests run without the detector, and the random ones with it a hundred times.
-cases='^(TestSameAsDirect|TestOrigins|TestDifferential)$'
-
-# So do minutes of virtual time in the engine: its other tests run the same code with the detector.
+# Minutes of virtual time in the engine run without the detector: its other tests run the same code with it.
 worlds='^Test(OneOriginAccuses|SilenceOfSeveral|LinkReturnsAtOnce|MeteredTrials|DeadLinkIsProbedSparingly)$'
 
 # What runs side by side would compile the same packages more than once.
@@ -72,11 +69,12 @@ job() {
 	job e2e2 run lab -run "$second" ./e2e
 	job e2e3 run lab -skip "$first|$second" ./e2e
 	job netlab run lab -p 1 ./netlab ./cmd/...
-	job cases run . -run "$cases" ./internal/daemon
+	job system run . ./internal/systemtest
 }
 (renice -n 2 "$BASHPID" >/dev/null && computes >"$said/computes") &
 jobs+=($!)
 
+# With the detector, tables of thousands of requests are left out, and the random ones run a hundred times.
 failed=0
 unless="^Test(SameAsDirect|Origins)$|$worlds"
 # shellcheck disable=SC2086

@@ -28,17 +28,18 @@ var rules = map[string]rule{
 	"internal/front/queue":     {imports: []string{"internal/front/get"}},
 	"internal/front/rpc":       {imports: []string{"internal/front/admission", "internal/front/get", "internal/front/queue"}},
 
-	"internal/config": {imports: []string{"internal/core"}}, // for the names
-	"internal/demo":   {imports: []string{"internal/net/link"}},
-	"internal/doctor": {imports: []string{"internal/config", "internal/net"}},
-	"internal/docs":   {},
-	"internal/arch":   {},
-	"internal/daemon": {imports: []string{"internal/config", "internal/core", "internal/doctor", "internal/front", "internal/host", "internal/net"}},
-	"internal/cli":    {imports: []string{"docs", "internal"}},
-	"cmd/tributary":   {imports: []string{"internal/cli"}},
-	"pkg/tributary":   {imports: []string{"internal/config", "internal/core", "internal/net/transport"}},
-	"deploy":          {}, // files; its tests check them against the program
-	"docs":            {},
+	"internal/config":     {imports: []string{"internal/core"}}, // for the names
+	"internal/demo":       {imports: []string{"internal/net/link"}},
+	"internal/doctor":     {imports: []string{"internal/config", "internal/net"}},
+	"internal/docs":       {},
+	"internal/arch":       {},
+	"internal/daemon":     {imports: []string{"internal/config", "internal/core", "internal/doctor", "internal/front", "internal/host", "internal/net"}},
+	"internal/systemtest": {}, // tests only
+	"internal/cli":        {imports: []string{"docs", "internal"}},
+	"cmd/tributary":       {imports: []string{"internal/cli"}},
+	"pkg/tributary":       {imports: []string{"internal/config", "internal/core", "internal/net/transport"}},
+	"deploy":              {}, // files; its tests check them against the program
+	"docs":                {},
 
 	// The lab is its own module; nothing here depends on it.
 	"lab/netlab":            {},

@@ -13,6 +13,9 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
 )
 
+// limit bounds every wait of these tests; a passing test does not come near it.
+const limit = time.Minute
+
 // TestMobileDataIsWanted: mobile data is requested from an app when a transfer starts, and only then.
 func TestMobileDataIsWanted(t *testing.T) {
 	app := &appbridgetest.App{}

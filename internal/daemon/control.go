@@ -67,7 +67,7 @@ func (d *Daemon) controlHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		s := d.status()
+		s := d.Status()
 		s.Finished = d.live.Latest(shownFinished)
 		_ = json.NewEncoder(w).Encode(s) // an error means that the client is gone
 	})
@@ -94,7 +94,7 @@ func (d *Daemon) controlHandler() http.Handler {
 	return mux
 }
 
-func (d *Daemon) status() control.Status {
+func (d *Daemon) Status() control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		// The clock may have been set since then. The difference does not depend on it.

@@ -85,6 +85,12 @@ func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
 	return d
 }
 
+// Settings returns the configuration in use.
+func (d *Daemon) Settings() config.Config { return d.out.Settings() }
+
+// Listeners returns the addresses at which the proxy listens, its own first if that is a TCP port.
+func (d *Daemon) Listeners() []netip.AddrPort { return d.own.all() }
+
 // gcPercent keeps the collected heap close to its live size. The heap is small, since blocks lie outside of it and a
 // request allocates little: half of it saves a tenth of the memory with 100 clients, and costs 3 % of processor time at
 // most.
@@ -290,7 +296,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 // tasks returns what runs beside the fronts.
 func (d *Daemon) tasks(failed chan<- error) (all []func(ctx context.Context)) {
 	if d.cfg.Admin != "" {
-		all = append(all, func(ctx context.Context) { d.live.Run(ctx, d.status) })
+		all = append(all, func(ctx context.Context) { d.live.Run(ctx, d.Status) })
 	}
 	if d.rpc != nil {
 		all = append(all, func(ctx context.Context) {
@@ -300,7 +306,7 @@ func (d *Daemon) tasks(failed chan<- error) (all []func(ctx context.Context)) {
 		})
 	}
 	if d.appBridge != nil {
-		attend := func(ctx context.Context) { d.appBridge.attend(ctx, d.status) }
+		attend := func(ctx context.Context) { d.appBridge.attend(ctx, d.Status) }
 		all = append(all, attend, d.fillOrders, d.followWishes, d.followConsents)
 	}
 	return all
@@ -316,7 +322,7 @@ func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
 			return err
 		case <-d.reloads.Wanted:
 			notify(reloading())
-			if err := d.reload(d.reloads); err != nil {
+			if err := d.Reload(d.reloads); err != nil {
 				d.log.Error("not reloaded", "error", err)
 			} else {
 				d.log.Info("reloaded")

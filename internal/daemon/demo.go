@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 
@@ -17,21 +16,15 @@ import (
 func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), discover.NewStatic(links...))
+	_, proxyURL, stop, err = StartWith(ctx, cfg, slog.New(slog.DiscardHandler), transport.Config{Source: discover.NewStatic(links...)})
+	return proxyURL, stop, err
 }
 
-// StartWith is like Start, but takes a configuration, a log, and links that may change.
+// StartWith is like Start, but takes a configuration, a log, and what t sets: links that may change, dialers, authorities.
 func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger,
-	links discover.Source,
-) (string, func(), error) {
-	_, url, stop, err := start(ctx, cfg, log, transport.Config{Source: links})
-	return url, stop, err
-}
-
-func start(ctx context.Context, cfg config.Config, log *slog.Logger,
 	t transport.Config,
-) (*Daemon, string, func(), error) {
-	d := newDaemon(cfg, log)
+) (d *Daemon, proxyURL string, stop func(), err error) {
+	d = newDaemon(cfg, log)
 	if err := d.build("demo", t); err != nil {
 		return nil, "", nil, err
 	}

@@ -6,22 +6,48 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
+	"github.com/tributary-http/tributary/internal/net/link/discover"
 	"github.com/tributary-http/tributary/internal/net/origin/origintest"
+	"github.com/tributary-http/tributary/internal/net/transport"
 )
 
 // TestOrders fills an app's file, stops in the middle, and resumes.
 func TestOrders(t *testing.T) {
 	const size = 8 << 20
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(512<<10)) // per connection; time to stop halfway
-	r := newRig(t, s, settings(), "wifi", "wifi2")
+	known := []link.Link{{Name: "wifi"}, {Name: "wifi2"}, {Name: "lte"}, {Name: "lte2"}}
+	for i := range known {
+		known[i].Metric, known[i].Addrs = 100*i, []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)})}
+	}
+	var dials atomic.Int32 // over links that cost money
+	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
+		if strings.HasPrefix(l.Name, "lte") {
+			dials.Add(1)
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(0))
+	}
+	source := discover.NewStatic(known[:2]...)
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
+	proxy, _, stopProxy, err := StartWith(t.Context(), cfg, slog.New(slog.DiscardHandler),
+		transport.Config{Source: discover.WithPaths(source, link.DialFunc(dial).Path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopProxy()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +68,7 @@ func TestOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	d := &Daemon{out: r.d.out, appBridge: &appBridge{bridge: h}, syncTime: time.Millisecond}
+	d := &Daemon{out: proxy.out, appBridge: &appBridge{bridge: h}, syncTime: time.Millisecond}
 	ctx, stop := context.WithCancel(t.Context())
 	filled := make(chan struct{})
 	go func() { defer close(filled); d.fillOrders(ctx) }()
@@ -110,26 +136,23 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
 	}
 	// An order that must not cost anything does not use the metered links that appear meanwhile.
-	metered := named("wifi", "wifi2", "lte", "lte2")
-	metered[2].Terms.Metered, metered[3].Terms.Metered = true, true
+	known[2].Terms.Metered, known[3].Terms.Metered = true, true
 	free = true
 	var joined float64 // bytes at that time
 	if last, end := fill(3, nil, func(at map[string]any) {
 		switch n := at["bytes"].(float64); {
 		case joined == 0 && n > 0:
 			joined = n
-			r.source.Set(metered...)
+			source.Set(known...)
 		case joined > 0 && n > joined+size/4:
 			app.StopOrder(3)
 		}
 	}); end["type"] != "stopped" || joined == 0 {
 		t.Errorf("%v, %v", last, end)
 	}
-	r.lte.set(func(p *path) {
-		if p.dials != 0 {
-			t.Errorf("%d connections over links that cost money", p.dials)
-		}
-	})
+	if n := dials.Load(); n != 0 {
+		t.Errorf("%d connections over links that cost money", n)
+	}
 	// The order's own fields, and a checksum that the file does not have.
 	seen := len(s.Requests())
 	extra = map[string]any{"header": []string{"Referer: https://example.com/", "User-Agent: Browser/1"}, "checksum": "sha256:" + strings.Repeat("0", 64)}

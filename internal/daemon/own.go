@@ -3,6 +3,7 @@ package daemon
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/tributary-http/tributary/internal/net/link"
@@ -22,6 +23,12 @@ func (l *listeners) add(a net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.own = append(l.own, t.AddrPort())
+}
+
+func (l *listeners) all() []netip.AddrPort {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.own)
 }
 
 // has reports whether a connection to the address would reach one of these listeners.

@@ -50,14 +50,15 @@ type Private struct {
 // NewPrivate opens the port. Connections wait until Start. The caller must call Stop.
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
-	return newPrivate(cfg, log, o, transport.Config{
+	return NewPrivateWith(cfg, log, o, transport.Config{
 		Source: &discover.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{},
 		History: transport.HistoryFile(cfg),
 		Roots:   o.Roots,
 	})
 }
 
-func newPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions, t transport.Config) (*Private, error) {
+// NewPrivateWith is like NewPrivate, but takes what t sets: links, dialers, authorities.
+func NewPrivateWith(cfg config.Config, log *slog.Logger, o PrivateOptions, t transport.Config) (*Private, error) {
 	d := newDaemon(cfg, log)
 	d.private = &o
 	if err := d.build("run", t); err != nil {

@@ -21,8 +21,8 @@ type Reloads struct {
 // live lists the keys that a running proxy can apply.
 var live = []string{"links", "link", "goal", "log_level"}
 
-// reload applies a new configuration, either completely or not at all.
-func (d *Daemon) reload(r Reloads) error {
+// Reload applies a new configuration, either completely or not at all.
+func (d *Daemon) Reload(r Reloads) error {
 	cfg, err := r.Load()
 	if err != nil {
 		return fmt.Errorf("the configuration stays as it was: %w", err)
