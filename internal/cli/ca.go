@@ -53,7 +53,8 @@ with the same constraints and is then discarded. No program trusts the authority
 			}
 			stored := daemon.StoredAuthority()
 			host, _ := os.Hostname() // only for the authority's name
-			authority, err := stored.Create(fmt.Sprintf("Tributary on %s, %s", host, time.Now().Format(time.DateOnly)), hosts)
+			authority, err := stored.Create(fmt.Sprintf("Tributary on %s, %s", host, time.Now().Format(time.DateOnly)),
+				hosts)
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%w; to replace it, run tributary ca remove first", err)
 			}
@@ -152,7 +153,8 @@ func (a *app) caStatus() *cobra.Command {
 			if a.store.Has(print) {
 				trusted = "yes"
 			}
-			fmt.Fprintf(a.stdout, "certificate  %s\nhosts        %s\nuntil        %s\nsha256       %s\ntrusted      %s\n",
+			fmt.Fprintf(a.stdout,
+				"certificate  %s\nhosts        %s\nuntil        %s\nsha256       %s\ntrusted      %s\n",
 				file, strings.Join(intercept.Hosts(root), ", "), root.NotAfter.Format(time.DateOnly), print, trusted)
 			return nil
 		},

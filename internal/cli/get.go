@@ -111,7 +111,8 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false,
 		"name the file as the server suggests (Content-Disposition)")
 	s.StringVarP(&f.dir, "directory", "d", "", "save files in the folder `DIR`, which is made if it does not exist")
-	s.StringVarP(&f.input, "input-file", "i", "", "download the URLs in `FILE`, one on each line; - means standard input")
+	s.StringVarP(&f.input, "input-file", "i", "",
+		"download the URLs in `FILE`, one on each line; - means standard input")
 	s.IntVarP(&f.parallel, "jobs", "j", 1, "download `N` URLs at a time")
 	s.IntVar(&f.retry, "retry", 0,
 		"try up to `N` more times after an error that may pass, with growing waits or as Retry-After says")
@@ -151,7 +152,8 @@ func (f *getFlags) register(c *cobra.Command) {
 // run returns the run that the flags describe.
 func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error) {
 	given := c.Flags().Changed
-	if info, err := os.Stat(f.output); f.output != "" && (strings.HasSuffix(f.output, "/") || err == nil && info.IsDir()) {
+	if info, err := os.Stat(f.output); f.output != "" && (strings.HasSuffix(f.output, "/") ||
+		err == nil && info.IsDir()) {
 		f.dir, f.output = filepath.Join(f.dir, f.output), ""
 	}
 	switch {
@@ -310,7 +312,8 @@ func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
 	f, err := os.OpenFile(r.trace, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return &get.Error{
-			Kind: get.File, Err: fmt.Errorf("--trace: %w", err), Next: "name a new file in a folder that you can write to",
+			Kind: get.File, Err: fmt.Errorf("--trace: %w", err),
+			Next: "name a new file in a folder that you can write to",
 		}
 	}
 	recorder := trace.NewRecorder(time.Now())
@@ -385,13 +388,14 @@ func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result
 		res, err := again.Get(ctx, url, meter)
 		shown.close()
 		e := (*get.Error)(nil)
-		if try == r.retry || !errors.As(err, &e) || !e.Temporary || ctx.Err() != nil || again.Output == "-" && res.Size > 0 {
+		if try == r.retry || !errors.As(err, &e) || !e.Temporary || ctx.Err() != nil ||
+			again.Output == "-" && res.Size > 0 {
 			return res, err
 		}
 		pause := cmp.Or(e.After, wait)
 		if !r.quiet {
-			fmt.Fprintf(r.console, "tributary: %s: again in %v (%d of %d)\n", strings.ReplaceAll(err.Error(), "\n", `\n`),
-				pause.Round(time.Second), try+1, r.retry)
+			fmt.Fprintf(r.console, "tributary: %s: again in %v (%d of %d)\n",
+				strings.ReplaceAll(err.Error(), "\n", `\n`), pause.Round(time.Second), try+1, r.retry)
 		}
 		select {
 		case <-time.After(pause):

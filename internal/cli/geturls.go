@@ -47,8 +47,8 @@ func distinct(urls []string) error {
 			continue
 		}
 		if other, ok := by[name]; ok {
-			return fmt.Errorf("%s and %s would both be saved as %s: download one of them with -o", redacted(other), redacted(u),
-				name)
+			return fmt.Errorf("%s and %s would both be saved as %s: download one of them with -o", redacted(other),
+				redacted(u), name)
 		}
 		by[name] = u
 	}

@@ -109,7 +109,8 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 	rows := []linkRow{}
 	for _, c := range all {
 		r := linkRow{
-			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Terms.Metered,
+			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason,
+			Metered:   c.Link.Terms.Metered,
 			Trusted:   cfg.Trusts(c.Link.Name),
 			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
 		}
@@ -164,8 +165,8 @@ func printLinks(w io.Writer, rows []linkRow) error {
 		case r.Via != "":
 			dns = "upstream"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses), list(r.Gateways),
-			dns)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses),
+			list(r.Gateways), dns)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -27,7 +27,8 @@ created if they do not exist.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := func(name, section, manual, text string) error {
 				dir := filepath.Join(args[0], "man"+section)
-				page := fmt.Sprintf("%% %q %q \"\" %q %q\n%s", strings.ToUpper(name), section, "Tributary "+a.version, manual, text)
+				page := fmt.Sprintf("%% %q %q \"\" %q %q\n%s", strings.ToUpper(name), section, "Tributary "+a.version,
+					manual, text)
 				return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name+"."+section),
 					md2man.Render([]byte(page)), 0o644))
 			}

@@ -93,7 +93,8 @@ multicast addresses are never redirected.`,
 				}
 				defer func() {
 					if err != nil {
-						_ = json.NewEncoder(pipe).Encode(report{Error: err.Error(), Code: exitCode(err)}) // fails if say closed it
+						// fails if say closed it
+						_ = json.NewEncoder(pipe).Encode(report{Error: err.Error(), Code: exitCode(err)})
 					}
 				}()
 			}
@@ -180,7 +181,8 @@ func describe(in redirect.Installed, r redirect.Rules) string {
 	if len(users) > 0 {
 		whose = "user " + strings.Join(users, ", ")
 	}
-	text := fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose, overs(in.V6))
+	text := fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose,
+		overs(in.V6))
 	if r.NoQUIC {
 		text += "; UDP port 443 is rejected"
 	}
@@ -224,7 +226,8 @@ open as long as the proxy runs.`,
 			if before.By == "" {
 				_, err = fmt.Fprintln(a.stdout, "nothing was redirected")
 			} else {
-				_, err = fmt.Fprintf(a.stdout, "connections are no longer redirected; removed the rules from %s\n", before.By)
+				_, err = fmt.Fprintf(a.stdout, "connections are no longer redirected; removed the rules from %s\n",
+					before.By)
 			}
 			return err
 		},

@@ -80,7 +80,8 @@ SIGHUP.`,
 				return usageError{errors.New("--drain: want a duration of 0 or more")}
 			}
 			if at, err := netip.ParseAddrPort(pages); pages != "" && (err != nil || !at.Addr().IsLoopback()) {
-				return usageError{fmt.Errorf("--metrics %q: want a loopback address with a port, like 127.0.0.1:9092", pages)}
+				return usageError{fmt.Errorf("--metrics %q: want a loopback address with a port, like 127.0.0.1:9092",
+					pages)}
 			}
 			if err := relayOwner(unix.CAP_NET_BIND_SERVICE); err != nil {
 				return err
@@ -98,8 +99,8 @@ SIGHUP.`,
 				Reload: reload,
 			}
 			ending := func(sig os.Signal) {
-				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", sig.String(), "at_most",
-					drain)
+				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", sig.String(),
+					"at_most", drain)
 			}
 			daemon.SaveMemory()
 			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error {
@@ -136,7 +137,8 @@ their limits. While the relay runs, up to 16 MiB may not be included yet. Run th
 				return err
 			}
 			if len(all) == 0 {
-				fmt.Fprintln(a.stderr, "tributary: no client is paired yet; to pair one, run tributary relay pair HOST:PORT")
+				fmt.Fprintln(a.stderr,
+					"tributary: no client is paired yet; to pair one, run tributary relay pair HOST:PORT")
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

@@ -94,7 +94,8 @@ limit, its "tributary status" says so, and its new tunnels use a single link. Ru
 			if err := relayOwner(); err != nil {
 				return err
 			}
-			k, l, err := relay.Limit(relayServerFile(), args[0], func(l *relay.Limits) { _ = limits.apply(cmd.Flags(), l) })
+			k, l, err := relay.Limit(relayServerFile(), args[0],
+				func(l *relay.Limits) { _ = limits.apply(cmd.Flags(), l) })
 			if errors.Is(err, relay.ErrNoClient) {
 				return usageError{fmt.Errorf("%q is %w", args[0], err)}
 			}

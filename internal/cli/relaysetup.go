@@ -86,7 +86,8 @@ Run the command again to update the relay. "relay undo" removes everything.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "paired with %s and added it to %s; to use it, restart tributary serve\n", address, path)
+			fmt.Fprintf(a.stdout, "paired with %s and added it to %s; to use it, restart tributary serve\n", address,
+				path)
 			if unmeasured {
 				return nil
 			}
@@ -200,7 +201,8 @@ example if the server no longer exists.`,
 				}
 				defer s.Close()
 				if err := s.Remove(cmd.Context()); err != nil {
-					return fmt.Errorf("%w; if the server no longer exists, run tributary relay undo --here %s", err, args[0])
+					return fmt.Errorf("%w; if the server no longer exists, run tributary relay undo --here %s", err,
+						args[0])
 				}
 				fmt.Fprintf(a.stdout, "removed the relay from %s\n", args[0])
 			}

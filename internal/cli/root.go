@@ -25,8 +25,8 @@ import (
 // app is one run of the command line.
 type app struct {
 	version string
-	// rawStdout and rawStderr are for output other than text: the bytes of a file, and the escape sequences that draw bars
-	// and pages.
+	// rawStdout and rawStderr are for output other than text: the bytes of a file, and the escape sequences that draw
+	// bars and pages.
 	rawStdout, rawStderr io.Writer
 	// stdout and stderr are for all text, which they forward to the raw ones. run sets them.
 	stdout, stderr *printable
@@ -176,7 +176,8 @@ func expectSubcommand(c *cobra.Command) {
 	}
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%s has no subcommand %q: use one of %s", c.CommandPath(), args[0], strings.Join(names, ", "))
+			return fmt.Errorf("%s has no subcommand %q: use one of %s", c.CommandPath(), args[0],
+				strings.Join(names, ", "))
 		}
 		return fmt.Errorf("missing subcommand: one of %s", strings.Join(names, ", "))
 	}

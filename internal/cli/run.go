@@ -80,7 +80,8 @@ much each link carried. run exits with the exit code of the command.`,
 	c.Flags().StringSliceVar(&flags.only, "only", nil,
 		"decrypt only connections to this `HOST` and its subdomains; repeatable")
 	flags.from.register(c)
-	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error")
+	c.Flags().StringVar(&flags.logLevel, "log-level", "warn",
+		"minimum `LEVEL` of log messages: debug, info, warn, error")
 	c.Flags().BoolVarP(&flags.quiet, "quiet", "q", false, "do not print the last line")
 	return c
 }

@@ -124,7 +124,8 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Values("scheduler"), ", "))
 	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)
-	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "minimum `LEVEL` of log messages: debug, info, warn, error")
+	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel,
+		"minimum `LEVEL` of log messages: debug, info, warn, error")
 }
 
 // config returns the file's settings with the flags that were given on top.

@@ -43,7 +43,8 @@ func (a *app) usedConfig(path string) {
 	case path != "":
 		fmt.Fprintf(a.stderr, "configuration: %s\n", path)
 	case a.service.installed(): // for users without rights
-		fmt.Fprintf(a.stderr, "configuration: none, the defaults apply; that of the system service is %s (see --config)\n",
+		fmt.Fprintf(a.stderr,
+			"configuration: none, the defaults apply; that of the system service is %s (see --config)\n",
 			a.service.config)
 	case config.DefaultPath(a.getenv) == "":
 		fmt.Fprintln(a.stderr, "configuration: none, the defaults apply")

@@ -68,7 +68,8 @@ root may use a socket in its owner's own folder.`,
 					return err
 				}
 				// Cursor home, clear the rest of each line, then the rest of the screen (ECMA-48).
-				_, err := io.WriteString(a.rawStdout, "\x1b[H"+strings.ReplaceAll(shown(page.String()), "\n", "\x1b[K\n")+"\x1b[J")
+				_, err := io.WriteString(a.rawStdout, "\x1b[H"+strings.ReplaceAll(shown(page.String()), "\n",
+					"\x1b[K\n")+"\x1b[J")
 				return err
 			})
 		},
@@ -190,7 +191,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 			state += " (" + l.Reason + ")"
 		}
 		if u := l.Used; u != nil && u.MonthLimit > 0 {
-			below = append(below, fmt.Sprintf("%s has carried %s of %s this month", l.Name, size(u.Month), size(u.MonthLimit)))
+			below = append(below, fmt.Sprintf("%s has carried %s of %s this month", l.Name, size(u.Month),
+				size(u.MonthLimit)))
 		}
 		if u := l.Used; u != nil && u.DayLimit > 0 {
 			below = append(below, fmt.Sprintf("%s has carried %s of %s today", l.Name, size(u.Today), size(u.DayLimit)))
@@ -222,9 +224,11 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		for _, x := range s.Transfers {
 			of, done := "?", size(x.Offset)
 			if x.Size > 0 {
-				of, done = size(x.Size), fmt.Sprintf("%s %3.0f%%", size(x.Offset), 100*float64(x.Offset)/float64(x.Size))
+				of, done = size(x.Size), fmt.Sprintf("%s %3.0f%%", size(x.Offset),
+					100*float64(x.Offset)/float64(x.Size))
 			}
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", x.ID, done, of, rateSince(x, s, before), size(x.Held), byLink(x.Links))
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", x.ID, done, of, rateSince(x, s, before), size(x.Held),
+				byLink(x.Links))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -248,7 +252,8 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		fmt.Fprintln(w)
 	}
 	_, err := fmt.Fprintf(w, "%s divided over the links, %s over one link, %s\nmemory: %s used, %s granted of %s\n",
-		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"), size(s.Budget.Held),
+		count(s.Ended, "download"), count(s.Passed, "request"), count(int64(s.Tunnels), "open tunnel"),
+		size(s.Budget.Held),
 		size(s.Budget.Granted), size(s.Budget.Total))
 	return err
 }

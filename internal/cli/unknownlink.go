@@ -30,7 +30,8 @@ func (a *app) knownLinks(c *cobra.Command, flag string, cfg config.Config) error
 	}
 	for _, name := range names {
 		if !slices.Contains(there, name) {
-			return fmt.Errorf("--%s %s: there is no interface with this name, but %s", flag, name, strings.Join(there, ", "))
+			return fmt.Errorf("--%s %s: there is no interface with this name, but %s", flag, name,
+				strings.Join(there, ", "))
 		}
 	}
 	return nil

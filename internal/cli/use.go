@@ -62,7 +62,8 @@ does while the proxy is not running.`,
 				return a.undoAll(cmd.Context(), f)
 			}
 			if !slices.Contains(use.Programs(), args[0]) {
-				return usageError{fmt.Errorf("unknown program %q: want one of %s", args[0], strings.Join(use.Programs(), ", "))}
+				return usageError{fmt.Errorf("unknown program %q: want one of %s", args[0],
+					strings.Join(use.Programs(), ", "))}
 			}
 			return a.use(cmd.Context(), args[0], f)
 		},
@@ -244,7 +245,8 @@ func (a *app) check(ctx context.Context, urls []string) error {
 	if resp.StatusCode >= http.StatusInternalServerError ||
 		strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status,
+			strings.TrimSpace(string(text)))
 	}
 	advice := ""
 	if resp.StatusCode == http.StatusNotFound { // some servers lack what most have there

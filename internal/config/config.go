@@ -29,8 +29,8 @@ type Config struct {
 	// recorded.
 	Gateway      string   `toml:"gateway"`
 	GatewayHosts []string `toml:"gateway_hosts"`
-	// RPC is the address of the server for aria2's JSON-RPC, "host:port"; "" = none. RPCOrigins are the origins of pages
-	// that may call it, in addition to browser extensions: "https://example.com", or "null" for pages in files.
+	// RPC is the address of the server for aria2's JSON-RPC, "host:port"; "" = none. RPCOrigins are the origins of
+	// pages that may call it, in addition to browser extensions: "https://example.com", or "null" for pages in files.
 	RPC        string   `toml:"rpc"`
 	RPCOrigins []string `toml:"rpc_origins"`
 	// SOCKS is the address of the SOCKS5 server, "host:port"; "" = none.
@@ -39,7 +39,8 @@ type Config struct {
 	// number of them that may run concurrently.
 	DownloadDir   string `toml:"download_dir"`
 	MaxConcurrent int    `toml:"max_concurrent"`
-	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
+	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" =
+	// none.
 	Control string `toml:"control"`
 	// AllowRemote permits Listen and Admin to be reachable from other machines. Anyone who can reach them can use the
 	// links.
@@ -47,17 +48,17 @@ type Config struct {
 
 	// ConnectPorts lists the destination ports of CONNECT tunnels that are open to clients from other machines.
 	ConnectPorts []uint16 `toml:"connect_ports"`
-	// AllowUsers lists the users of this machine, by name or number, who may use the proxy besides root and the user who
-	// runs it; "all" = all users. The list is needed because every user's programs can reach loopback.
+	// AllowUsers lists the users of this machine, by name or number, who may use the proxy besides root and the user
+	// who runs it; "all" = all users. The list is needed because every user's programs can reach loopback.
 	AllowUsers []string `toml:"allow_users"`
-	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are
-	// denied by default: loopback, link-local, multicast, cloud metadata. The proxy's own listeners stay denied.
+	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they
+	// are denied by default: loopback, link-local, multicast, cloud metadata. The proxy's own listeners stay denied.
 	AllowDestinations []string `toml:"allow_destinations"`
 	// DenyPrivate also denies private networks (10/8, 172.16/12, 192.168/16, fc00::/7).
 	DenyPrivate bool `toml:"deny_private"`
 
-	// Links names the links that may be used; empty = all that lead to the internet. A named link is used even if its kind
-	// is skipped by default (tunnel, bridge, ...). The flag is --link; in TOML, that key belongs to the tables.
+	// Links names the links that may be used; empty = all that lead to the internet. A named link is used even if its
+	// kind is skipped by default (tunnel, bridge, ...). The flag is --link; in TOML, that key belongs to the tables.
 	Links []string `toml:"links"`
 
 	// VPN is the treatment of a VPN that carries the system's own traffic to the internet: VPNFollow or VPNAround.
@@ -94,8 +95,8 @@ type Config struct {
 	// ("steam").
 	SpreadPrograms []string `toml:"spread_programs"`
 
-	// MaxConnectionsPerHost limits the number of open connections to one host over one link, whatever they are used for; 0
-	// = no limit.
+	// MaxConnectionsPerHost limits the number of open connections to one host over one link, whatever they are used
+	// for; 0 = no limit.
 	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
 
 	// Intercept enables opening the connections to the hosts of the authority that `tributary ca init` created.
@@ -154,8 +155,8 @@ type Link struct {
 	// Radio is the radio model of the link, which defines its cost in joules, by its name in package energy
 	// ("galaxy-s3/lte"). "" = unknown; with the goal frugal, Wi-Fi and cellular links have a model anyway.
 	Radio string `toml:"radio"`
-	// Monthly limits the traffic of this link in a calendar month, in both directions and including headers; 0 = no limit.
-	// Like MaxRate, it limits all links that a pattern matches together.
+	// Monthly limits the traffic of this link in a calendar month, in both directions and including headers; 0 = no
+	// limit. Like MaxRate, it limits all links that a pattern matches together.
 	Monthly Bytes `toml:"monthly"`
 }
 

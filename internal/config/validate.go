@@ -46,7 +46,8 @@ func (c Config) problems() problems {
 	p.rpc(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
-		p.add("control", "%q is not an absolute path; \"auto\" lets Tributary choose, \"\" disables the socket", c.Control)
+		p.add("control", "%q is not an absolute path; \"auto\" lets Tributary choose, \"\" disables the socket",
+			c.Control)
 	}
 	if s := c.AppSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
 		p.add("app_socket", "%q is neither an absolute path nor an abstract name like @tributary", s)
@@ -87,7 +88,8 @@ func (c Config) problems() problems {
 				p.add(linkKey(name, "via"), "%v", err)
 			}
 			if len(c.Link[name].DNS) > 0 {
-				p.add(linkKey(name, "dns"), "has no effect with via, since the upstream proxy resolves names: remove it")
+				p.add(linkKey(name, "dns"),
+					"has no effect with via, since the upstream proxy resolves names: remove it")
 				p.about(linkKey(name, "via"))
 			}
 		}
@@ -100,7 +102,8 @@ func (c Config) problems() problems {
 			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
 		} else if g != "" && g != schedule.Fastest {
 			if goal != schedule.Fastest && goal != g {
-				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g,
+				p.add(linkKey(name, "goal"),
+					"is %q beside %q: a download has only one goal; links that it ignores are %q", g,
 					goal, schedule.Fastest)
 			}
 			goal = g
@@ -114,8 +117,8 @@ func (c Config) problems() problems {
 			p.add(linkKey(name, "monthly"), "%d is negative; to exclude a link, set enabled = false", int64(m))
 		}
 		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
-			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; to exclude a link, set enabled = false", r,
-				minRate)
+			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; to exclude a link, set enabled = false",
+				r, minRate)
 		}
 	}
 
@@ -124,8 +127,8 @@ func (c Config) problems() problems {
 	p.oneOf(string(c.Spread), "spread")
 	for _, host := range c.Sticky {
 		if !isHost(host) {
-			p.add("sticky", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`,
-				host)
+			p.add("sticky",
+				`%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
 		}
 	}
 	for _, name := range c.SpreadPrograms {
@@ -175,7 +178,8 @@ func (p *problems) relay(r Relay) {
 	case r.Address == "" && len(r.Others) > 0:
 		p.add("relay.others", "needs relay.address: set it")
 	case r.Address == "" && r.Mode != RelayOff:
-		p.add("relay.address", "is missing: set it to the address of a relay that you paired with \"tributary relay join\"")
+		p.add("relay.address",
+			"is missing: set it to the address of a relay that you paired with \"tributary relay join\"")
 	case r.Address != "" && !address(r.Address):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
 	}
@@ -234,7 +238,8 @@ func (p *problems) rpc(c Config) {
 	p.local(c.RPC, "rpc", "RPC", map[string]string{"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway})
 	for _, s := range c.RPCOrigins {
 		if u, err := url.Parse(s); s != "null" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != s) {
-			p.add("rpc_origins", `%q is not an origin: want one like "https://example.com", without a path, or "null" for files`, s)
+			p.add("rpc_origins",
+				`%q is not an origin: want one like "https://example.com", without a path, or "null" for files`, s)
 		}
 	}
 	if c.DownloadDir != "" && !filepath.IsAbs(c.DownloadDir) {

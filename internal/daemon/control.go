@@ -100,7 +100,8 @@ func (d *Daemon) Status() control.Status {
 		// The clock may have been set since then. The difference does not depend on it.
 		Started: now.Add(-now.Sub(d.began)), At: now,
 		Version: d.version, PID: os.Getpid(), Namespace: control.Namespace(), Listen: d.at.String(),
-		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
+		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(),
+		Ended:    d.counters.ended.Load(),
 		Draining: d.draining.Load(), Budget: e.Budget, Links: e.Links, Transfers: e.Transfers,
 		VPN: (*control.VPN)(d.out.VPN()),
 	}

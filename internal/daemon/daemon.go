@@ -216,7 +216,10 @@ func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 
 // StoredAuthority returns the location of the authority of `tributary ca`.
 func StoredAuthority() intercept.Stored {
-	return intercept.Stored{Certificate: statefile.Path(os.Getenv, "ca.pem"), Key: statefile.Path(os.Getenv, "ca-key.pem")}
+	return intercept.Stored{
+		Certificate: statefile.Path(os.Getenv, "ca.pem"),
+		Key:         statefile.Path(os.Getenv, "ca-key.pem"),
+	}
 }
 
 // RelayFile returns the path of the file that lists the relays this user has paired with.

@@ -16,11 +16,13 @@ import (
 func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	_, proxyURL, stop, err = StartWith(ctx, cfg, slog.New(slog.DiscardHandler), transport.Config{Source: discover.NewStatic(links...)})
+	_, proxyURL, stop, err = StartWith(ctx, cfg, slog.New(slog.DiscardHandler),
+		transport.Config{Source: discover.NewStatic(links...)})
 	return proxyURL, stop, err
 }
 
-// StartWith is like Start, but takes a configuration, a log, and what t sets: links that may change, dialers, authorities.
+// StartWith is like Start, but takes a configuration, a log, and what t sets: links that may change, dialers,
+// authorities.
 func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger,
 	t transport.Config,
 ) (d *Daemon, proxyURL string, stop func(), err error) {

@@ -23,8 +23,8 @@ var certified = []string{"yt-dlp"}
 // wheel of pycurl, libzypp, and that of pacman.
 var filed = []string{"/pycurl.libs/", "/libzypp.so", "/libalpm.so"}
 
-// told are parts of the paths of libraries that tell GnuTLS which file to use, by variables that run sets: those of GDAL
-// and Nix.
+// told are parts of the paths of libraries that tell GnuTLS which file to use, by variables that run sets: those of
+// GDAL and Nix.
 var told = []string{"/libgdal.so", "/libnixstore.so"}
 
 // browsers are parts of the paths of files of Firefox and Chromium, and of what is built on them, such as Thunderbird
@@ -55,8 +55,8 @@ func distrustOf(path string, files, arguments []byte, limitsRecords, given bool)
 	case bytes.Contains(arguments, []byte(pinning)):
 		return intercept.OwnKey
 	case given, slices.Contains(configured, filepath.Base(path)), slices.ContainsFunc(told, loaded):
-	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows which
-	// one it uses.
+	// GnuTLS trusts the system's store and reads no variable. If a program has OpenSSL, too, its first message shows
+	// which one it uses.
 	case loaded("/libgnutls") && (limitsRecords || !loaded("/libssl")):
 		return intercept.OwnStore
 	case slices.ContainsFunc(filed, loaded):
@@ -70,7 +70,8 @@ func (d *Daemon) hasList(program, script string) bool {
 	if bytes.Contains(d.programs.Read(program, "cmdline"), []byte("no-certifi")) {
 		return false
 	}
-	installed, _ := filepath.Glob(filepath.Join(filepath.Dir(script), "../lib/python3*/site-packages/certifi/cacert.pem"))
+	installed, _ := filepath.Glob(filepath.Join(filepath.Dir(script),
+		"../lib/python3*/site-packages/certifi/cacert.pem"))
 	if len(installed) > 0 || d.private.Store {
 		return len(installed) > 0
 	}

@@ -20,10 +20,11 @@ const syncTime = 5 * time.Second
 
 // orderStep reports the progress of an order to the app.
 type orderStep struct {
-	Type      string `json:"type"` // "at"
-	Name      string `json:"name,omitempty"`
-	Bytes     int64  `json:"bytes"` // bytes in the file, in any order
-	Kept      int64  `json:"kept"`  // of these, the bytes from the beginning without a gap that are certainly on the disk
+	Type  string `json:"type"` // "at"
+	Name  string `json:"name,omitempty"`
+	Bytes int64  `json:"bytes"` // bytes in the file, in any order
+	// of these, the bytes from the beginning without a gap that are certainly on the disk
+	Kept      int64  `json:"kept"`
 	Size      int64  `json:"size"`
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`

@@ -28,7 +28,8 @@ func (d *Daemon) Reload(r Reloads) error {
 		return fmt.Errorf("the configuration stays as it was: %w", err)
 	}
 	if keys := fixed(d.out.Settings(), cfg); len(keys) > 0 {
-		return fmt.Errorf("the configuration was not reloaded: a change of %s needs a restart", strings.Join(keys, ", "))
+		return fmt.Errorf("the configuration was not reloaded: a change of %s needs a restart",
+			strings.Join(keys, ", "))
 	}
 	d.out.Reload(cfg)
 	if r.Level != nil {

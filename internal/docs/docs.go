@@ -85,7 +85,8 @@ func Blocks(text string) (blocks []Block) {
 		case m != nil:
 			note = m[1]
 		case strings.TrimSpace(line) == "":
-		case strings.HasPrefix(line, "    ") && !list && (n == 0 || strings.TrimSpace(lines[n-1]) == "" || comment.MatchString(lines[n-1])):
+		case strings.HasPrefix(line, "    ") && !list &&
+			(n == 0 || strings.TrimSpace(lines[n-1]) == "" || comment.MatchString(lines[n-1])):
 			b := Block{Line: n + 1, Note: note}
 			for ; n < len(lines) && (strings.HasPrefix(lines[n], "    ") || strings.TrimSpace(lines[n]) == ""); n++ {
 				b.Text += strings.TrimPrefix(lines[n], "    ") + "\n"
@@ -123,8 +124,8 @@ func (b Block) IsCommands() bool {
 // IsRun reports whether TestDocs runs the block.
 func (b Block) IsRun() bool { return b.Note == "" && (b.Language == "sh" || b.Language == "console") }
 
-// Commands returns the block's commands. In a block that also shows output they follow "$ "; in others each line is a command.
-// Lines with a final backslash are joined to the next.
+// Commands returns the block's commands. In a block that also shows output they follow "$ "; in others each line is a
+// command. Lines with a final backslash are joined to the next.
 func (b Block) Commands() (commands []string) {
 	shown := strings.HasPrefix(b.Text, "$ ")
 	joined := strings.ReplaceAll(b.Text, "\\\n", " ")

@@ -52,7 +52,10 @@ func Collect(ctx context.Context, o Options) *Facts {
 	if unix.Uname(&u) == nil {
 		f.Kernel = version(unix.ByteSliceToString(u.Release[:]))
 	}
-	for _, n := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"} {
+	for _, n := range []string{
+		"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+		"no_proxy", "NO_PROXY",
+	} {
 		if v := o.Getenv(n); v != "" {
 			f.Env[n] = v
 		}

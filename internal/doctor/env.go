@@ -15,7 +15,8 @@ func environment(f *Facts) []Check {
 		own = append(own, p.Addr)
 	}
 	c := Check{
-		Name: "proxy variables", Verdict: OK, Found: "no proxy variable is set: programs started here do not use Tributary",
+		Name: "proxy variables", Verdict: OK,
+		Found: "no proxy variable is set: programs started here do not use Tributary",
 	}
 	if proxy == "" {
 		return append([]Check{c}, exceptions(f)...)
@@ -27,7 +28,8 @@ func environment(f *Facts) []Check {
 		c.Found += " is another proxy, which Tributary does not use: it connects to servers directly. If that proxy is the only way out, no link works"
 		c.Fix = "unset " + strings.Join(others(func(n string) string { return f.Env[n] }, own), " ")
 	case name == "HTTP_PROXY":
-		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores its upper-case form", "export http_proxy="+quote(proxy)
+		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores its upper-case form",
+			"export http_proxy="+quote(proxy)
 	case !coversLoopback(f.Env["no_proxy"] + "," + f.Env["NO_PROXY"]):
 		c.Verdict, c.Found = Warn,
 			c.Found+", and no_proxy does not exempt this machine: requests to local servers go to Tributary, which refuses them"
@@ -125,7 +127,8 @@ func isOwn(proxy string, own []netip.AddrPort) bool {
 	host := u.Hostname()
 	a, err := netip.ParseAddr(host)
 	for _, o := range own {
-		if u.Port() == fmt.Sprint(o.Port()) && (host == "localhost" || err == nil && (a.IsLoopback() || a == o.Addr())) {
+		if u.Port() == fmt.Sprint(o.Port()) && (host == "localhost" ||
+			err == nil && (a.IsLoopback() || a == o.Addr())) {
 			return true
 		}
 	}

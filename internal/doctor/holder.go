@@ -58,7 +58,8 @@ func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 		for _, fd := range fds {
 			target, err := os.Readlink(filepath.Join(proc, e.Name(), "fd", fd.Name()))
 			if err == nil && inodes[target] {
-				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // a missing name still leaves the process ID
+				// a missing name still leaves the process ID
+				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm"))
 				h := Holder{PID: pid, Name: strings.TrimSpace(string(comm))}
 				if h.Name != systemd {
 					return h, true

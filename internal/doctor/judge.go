@@ -184,7 +184,8 @@ func reversePath(f *Facts, l Link) Check {
 		c.Verdict, c.Found = Skipped, "rp_filter cannot be read"
 	case l.RPFilter == 1 && !l.Reverse:
 		c.Verdict = Fail
-		c.Found = "strict reverse path filtering drops responses over it, since the system prefers " + f.System.Link.Name
+		c.Found = "strict reverse path filtering drops responses over it, since the system prefers " +
+			f.System.Link.Name
 		if f.System.Link.Name == "" {
 			c.Found = "strict reverse path filtering drops responses over it, since the system itself has no default route"
 		}
@@ -205,7 +206,8 @@ func names(f *Facts, l Link) Check {
 	switch {
 	case len(servers) == 0 && l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
-	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps only the text
+	// net.DNSError keeps only the text
+	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()):
 		c.Verdict, c.Found = Fail,
 			c.Found+" cannot be queried: a firewall rule of this machine rejects it: "+l.DNSError.Error()
 		c.Fix = "nft list ruleset    # as root: look for reject and drop"
@@ -313,8 +315,9 @@ func tunnel(f *Facts) []Check {
 	case s.Link.VPN:
 		return []Check{{
 			Name: "vpn", Verdict: Warn,
-			Found: fmt.Sprintf("the system sends everything through %s, which Tributary may not use: %s", s.Link.Name, s.Reason),
-			Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # or --vpn around, to bypass it",
+			Found: fmt.Sprintf("the system sends everything through %s, which Tributary may not use: %s", s.Link.Name,
+				s.Reason),
+			Fix: "tributary serve --link " + quote(s.Link.Name) + "    # or --vpn around, to bypass it",
 		}}
 	case s.Link.Name == "" || s.Use || s.Link.Kind != link.KindTunnel && s.Link.Kind != link.KindPPP:
 		return nil
@@ -348,7 +351,8 @@ func ports(f *Facts) (all []Check) {
 			c.Verdict, c.Found = Fail, fmt.Sprintf("systemd keeps %v open for a service that is not running", p.Addr)
 			c.Fix = "systemctl list-sockets    # names the service; systemctl status SERVICE says why it does not run"
 		case p.Err != nil && p.Holder != Holder{}:
-			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID, p.Holder.Name)
+			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID,
+				p.Holder.Name)
 			c.Fix = "stop it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(),
 				p.Addr.Port()+1).String()
 		case p.Err != nil:
@@ -395,7 +399,8 @@ func memory(f *Facts) []Check {
 func clock(f *Facts) []Check {
 	c := Check{Name: "clock", Verdict: OK, Found: f.Now.Format(time.RFC3339)}
 	if f.Now.Year() < 2025 || f.Now.Year() > 2100 {
-		c.Verdict, c.Found, c.Fix = Fail, c.Found+": server certificates will seem to be invalid", "timedatectl set-ntp true"
+		c.Verdict, c.Found, c.Fix = Fail, c.Found+": server certificates will seem to be invalid",
+			"timedatectl set-ntp true"
 	}
 	return []Check{c}
 }

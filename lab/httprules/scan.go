@@ -149,7 +149,8 @@ func read(f *ast.File, file string, node ast.Node) *decl {
 }
 
 var complaint = map[string]bool{
-	"Error": true, "Errorf": true, "Fatal": true, "Fatalf": true, "Log": true, "Logf": true, "Skip": true, "Skipf": true,
+	"Error": true, "Errorf": true, "Fatal": true, "Fatalf": true, "Log": true, "Logf": true, "Skip": true,
+	"Skipf": true,
 }
 
 var (

@@ -70,7 +70,8 @@ func partition(v *schedule.View, ends []int64) schedule.Decision {
 					end = min(end, ends[k])
 				}
 				return schedule.Decision{
-					Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Rule: schedule.WholeRange,
+					Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end},
+					Rule: schedule.WholeRange,
 				}
 			}
 		}

@@ -93,7 +93,8 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 			has[m.rule] = true
 			for _, dir := range m.dirs {
 				if !slices.ContainsFunc(tests[m.rule], func(t httprules.Test) bool { return t.Dir == dir }) {
-					bad = append(bad, fmt.Sprintf("R%d: no test in %s carries its number: name others by tests = [...]", m.rule, dir))
+					bad = append(bad, fmt.Sprintf("R%d: no test in %s carries its number: name others by tests = [...]",
+						m.rule, dir))
 				}
 			}
 		}
@@ -122,7 +123,8 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 	}
 	for _, n := range rules.Required {
 		if !has[n] && !exempt[n] {
-			bad = append(bad, fmt.Sprintf("R%d has no mutation in %s: add the line that guards it, or a reason", n, listName))
+			bad = append(bad, fmt.Sprintf("R%d has no mutation in %s: add the line that guards it, or a reason", n,
+				listName))
 		}
 	}
 	return all, bad, nil

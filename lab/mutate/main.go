@@ -117,7 +117,8 @@ func choose(list []mutation, names []string, all bool, seed uint64, count int) (
 			}
 		}
 		if len(chosen) == before {
-			return nil, fmt.Errorf("%s is not a rule like R37 with a mutation, nor core; %s may say why", name, listName)
+			return nil, fmt.Errorf("%s is not a rule like R37 with a mutation, nor core; %s may say why", name,
+				listName)
 		}
 	}
 	return chosen, nil
@@ -134,8 +135,8 @@ func report(ctx context.Context, c *tree, chosen []mutation, out io.Writer) erro
 		if r != caught && r != expired {
 			missed++
 		}
-		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r, took.Seconds(),
-			m.guards)
+		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r,
+			took.Seconds(), m.guards)
 	}
 	fmt.Fprintf(out, "%d of %d caught\n", len(chosen)-missed, len(chosen))
 	if missed > 0 {

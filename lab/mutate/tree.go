@@ -108,7 +108,8 @@ func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, erro
 	if err := os.WriteFile(name, text, 0o644); err != nil {
 		return "", 0, err
 	}
-	fmt.Fprintf(c.said, "== %s %s: %s -> %s\ngo test -run '%s' %v\n%s", m.name(), m.file, m.old, m.new, m.run, m.dirs, out)
+	fmt.Fprintf(c.said, "== %s %s: %s -> %s\ngo test -run '%s' %v\n%s", m.name(), m.file, m.old, m.new, m.run, m.dirs,
+		out)
 	switch {
 	case ctx.Err() != nil:
 		return "", 0, ctx.Err()

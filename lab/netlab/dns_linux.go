@@ -94,8 +94,8 @@ func (d *DNS) Queries() []Query {
 
 func (d *DNS) serveUDP(pc net.PacketConn, link string) {
 	buf := make([]byte, 1500)
-	// A reply must leave from the address that the query was sent to. The sockets listen on all addresses, so the control
-	// message identifies it.
+	// A reply must leave from the address that the query was sent to. The sockets listen on all addresses, so the
+	// control message identifies it.
 	conn, ok := pc.(*net.UDPConn)
 	if !ok || wantDestination(conn) != nil {
 		return
@@ -110,7 +110,8 @@ func (d *DNS) serveUDP(pc net.PacketConn, link string) {
 			continue
 		}
 		if reply, err := d.answer(buf[:n], link, "udp"); err == nil {
-			_, _, _ = conn.WriteMsgUDPAddrPort(reply, replySource(oob[:oobn]), from) // the client retries after a lost reply
+			// the client retries after a lost reply
+			_, _, _ = conn.WriteMsgUDPAddrPort(reply, replySource(oob[:oobn]), from)
 		}
 	}
 }

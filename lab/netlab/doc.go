@@ -13,8 +13,8 @@
 // Invariants:
 //
 //  1. The links are the only connections of the namespaces; no packet leaves the machine.
-//  2. Close removes the namespaces, the processes in them, files and devices, even after a setup that failed halfway. The
-//     next New, or Sweep, removes the leftovers of a killed run.
+//  2. Close removes the namespaces, the processes in them, files and devices, even after a setup that failed halfway.
+//     The next New, or Sweep, removes the leftovers of a killed run.
 //  3. A link carries unicast packets only, so an unused link counts nothing.
 //
 // Concurrency: a Lab and its Links are safe for concurrent use. Each link's emulator is one goroutine on a thread of

@@ -97,7 +97,10 @@ func (n *nat64) configure(link *Link) error {
 		return err
 	}
 	for _, to := range []*net.IPNet{prefix(n.four, 32), prefix(NAT64Prefix.Addr(), NAT64Prefix.Bits())} {
-		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: dev.Attrs().Index, Dst: to, Scope: unix.RT_SCOPE_LINK}); err != nil {
+		if err := netlink.RouteReplace(&netlink.Route{
+			LinkIndex: dev.Attrs().Index, Dst: to,
+			Scope: unix.RT_SCOPE_LINK,
+		}); err != nil {
 			return fmt.Errorf("route to %s: %w", to, err)
 		}
 	}

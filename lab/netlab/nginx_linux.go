@@ -83,7 +83,10 @@ http {
 // StartNginx starts nginx with the scenario's objects and waits until it listens. It runs until Stop or the lab's
 // Close.
 func (l *Lab) StartNginx(ctx context.Context, o NginxOptions) (*Nginx, error) {
-	n := &Nginx{lab: l, port: o.Port, tls: o.TLSPort, root: filepath.Join(l.Dir, "objects"), objects: map[Bytes]Object{}}
+	n := &Nginx{
+		lab: l, port: o.Port, tls: o.TLSPort, root: filepath.Join(l.Dir, "objects"),
+		objects: map[Bytes]Object{},
+	}
 	if n.port == 0 {
 		n.port = 80
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// rampIdle is the silence after which a link with a Ramp starts the ramp again: an LTE radio that left its connected
-	// state is granted resources step by step.
+	// rampIdle is the silence after which a link with a Ramp starts the ramp again: an LTE radio that left its
+	// connected state is granted resources step by step.
 	rampIdle = 5 * time.Second
 	// rampFloor is the share of the full rate at which a ramp begins.
 	rampFloor = 1.0 / 3

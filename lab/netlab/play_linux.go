@@ -150,7 +150,8 @@ func longestIdle(samples []sample, events []PlayedEvent, n int) (longest time.Du
 	}
 	for _, s := range samples {
 		at := last
-		for len(events) > 0 && events[0].Began <= s.at { // up to each event, then with the links as the event leaves them
+		// up to each event, then with the links as the event leaves them
+		for len(events) > 0 && events[0].Began <= s.at {
 			if len(away) < n {
 				idle += max(0, events[0].Began-at)
 			}

@@ -25,7 +25,8 @@ func prepare(congestion string) error {
 		{"ipv6/conf/default/accept_ra", "0"},
 		{"ipv6/conf/default/router_solicitations", "0"},
 		{"ipv6/conf/default/addr_gen_mode", "1"}, // no link-local address
-		{"ipv4/tcp_no_metrics_save", "1"},        // one measurement must not pass on its knowledge of the path to the next
+		// one measurement must not pass on its knowledge of the path to the next
+		{"ipv4/tcp_no_metrics_save", "1"},
 	}
 	if congestion != "" {
 		settings = append(settings, [2]string{"ipv4/tcp_congestion_control", congestion})
@@ -147,7 +148,8 @@ func (l *Lab) allowMPTCP() error {
 	}
 	return l.client.enter(func() error {
 		for _, link := range l.links[1:] {
-			if err := command("ip", "mptcp", "endpoint", "add", link.Addr().String(), "dev", link.Name, "subflow"); err != nil {
+			if err := command("ip", "mptcp", "endpoint", "add", link.Addr().String(), "dev", link.Name,
+				"subflow"); err != nil {
 				return err
 			}
 		}

@@ -129,7 +129,8 @@ func packets(name string, do func(packet)) error {
 		begins = layers.LayerTypeIPv6
 	case layers.LinkTypeEthernet:
 	default:
-		return fmt.Errorf("%s: captures of %s are not supported; capture on one interface, for example wlan0", name, linkType)
+		return fmt.Errorf("%s: captures of %s are not supported; capture on one interface, for example wlan0", name,
+			linkType)
 	}
 	parser := gopacket.NewDecodingLayerParser(begins, &eth, &sll, &sll2, &ip4, &ip6)
 	parser.IgnoreUnsupported = true
@@ -154,7 +155,8 @@ func packets(name string, do func(packet)) error {
 			case layers.LayerTypeLinuxSLL:
 				p.cooked, p.outgoing = true, sll.PacketType == layers.LinuxSLLPacketTypeOutgoing
 			case layers.LayerTypeLinuxSLL2:
-				p.cooked, p.outgoing = true, sll2.PacketType == layers.LinuxSLL2PacketType(layers.LinuxSLLPacketTypeOutgoing)
+				p.cooked, p.outgoing = true,
+					sll2.PacketType == layers.LinuxSLL2PacketType(layers.LinuxSLLPacketTypeOutgoing)
 			case layers.LayerTypeIPv4:
 				p.src, p.dst = addr(ip4.SrcIP), addr(ip4.DstIP)
 			case layers.LayerTypeIPv6:

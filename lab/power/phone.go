@@ -15,8 +15,8 @@ func Utilisation(joules float64, d time.Duration, fullLoadWatts float64) float64
 
 // Rate compares a transfer over several links with the best transfer over one link by seconds per joule (Skjolden 2019
 // section
-// 7.4.3, whose printed formula is inverted). It is the inverse of the ratio of mean powers: 0.5 means twice the power. It does not
-// say which transfer took more energy.
+// 7.4.3, whose printed formula is inverted). It is the inverse of the ratio of mean powers: 0.5 means twice the power.
+// It does not say which transfer took more energy.
 func Rate(multi time.Duration, multiJoules float64, single time.Duration, singleJoules float64) float64 {
 	return multi.Seconds() / multiJoules / (single.Seconds() / singleJoules)
 }

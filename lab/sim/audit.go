@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it gets a request
-	// in the same event, or when the hedge of other bytes ends.
+	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it gets a
+	// request in the same event, or when the hedge of other bytes ends.
 	idleMost = 100 * time.Millisecond
 
-	// drainMost is how many bytes of an answer may be read and discarded instead of closing its connection, in addition to
-	// one round trip.
+	// drainMost is how many bytes of an answer may be read and discarded instead of closing its connection, in addition
+	// to one round trip.
 	drainMost = 64 << 10
 
 	// spotShare bounds the bytes that are fetched twice for spot checks: one in spotShare bytes, or spotLeast for each
@@ -136,8 +136,8 @@ func (a *audit) read(k *ask, n int64) {
 	if most := max(a.w.spec.Size/spotShare,
 		int64(spotLeast*len(a.w.spec.Links))) + spotAgain; a.compared-a.verified > most ||
 		a.verified > verifyMost*int64(len(a.w.spec.Links)) {
-		a.failf("%d of %d bytes were fetched for spot checks, and %d to verify links", a.compared-a.verified, a.w.spec.Size,
-			a.verified)
+		a.failf("%d of %d bytes were fetched for spot checks, and %d to verify links", a.compared-a.verified,
+			a.w.spec.Size, a.verified)
 	}
 	n -= prefix
 	r := segment.Range{Start: max(k.cursor, k.want)}
@@ -250,7 +250,7 @@ func (a *audit) ended() {
 		a.w.err = fmt.Errorf("at %v: %d bytes of one and %d of the other: %w", a.w.now, a.sent[0], a.sent[1], errMixed)
 	}
 	if !a.w.spec.Restart && a.w.res.Waste > a.copied+a.drained+a.compared {
-		a.failf("%d bytes of waste: %d were asked for twice, %d drained, %d compared", a.w.res.Waste, a.copied, a.drained,
-			a.compared)
+		a.failf("%d bytes of waste: %d were asked for twice, %d drained, %d compared", a.w.res.Waste, a.copied,
+			a.drained, a.compared)
 	}
 }

@@ -86,18 +86,22 @@ func Classes() []Class {
 		}),
 		class("short", "512 kB to 4 MB over 2 to 20 Mbit/s", func(r *rand.Rand) Spec {
 			size := int64(512e3) << r.IntN(4)
-			return Spec{Size: size, First: 64 << 10, Links: []Link{wifi(r, logUniform(r, 2, 20)), lte(r, logUniform(r, 2, 20))}}
+			return Spec{Size: size, First: 64 << 10, Links: []Link{
+				wifi(r, logUniform(r, 2, 20)),
+				lte(r, logUniform(r, 2, 20)),
+			}}
 		}),
 		class("small window", "as alike, with 1 MiB for reordering", func(r *rand.Rand) Spec {
 			rate := logUniform(r, 5, 80)
 			return Spec{Size: 20e6, Window: 1 << 20, Links: []Link{wifi(r, rate), lte(r, rate*between(r, 0.67, 1.5))}}
 		}),
-		class("one by one", "the server closes connections on which requests are pipelined, 20 MB", func(r *rand.Rand) Spec {
-			rate := logUniform(r, 5, 80)
-			s := Spec{Size: 20e6, Links: []Link{wifi(r, rate), lte(r, rate*between(r, 0.67, 1.5))}}
-			s.Faults.NoPipeline = true
-			return s
-		}),
+		class("one by one", "the server closes connections on which requests are pipelined, 20 MB",
+			func(r *rand.Rand) Spec {
+				rate := logUniform(r, 5, 80)
+				s := Spec{Size: 20e6, Links: []Link{wifi(r, rate), lte(r, rate*between(r, 0.67, 1.5))}}
+				s.Faults.NoPipeline = true
+				return s
+			}),
 		class("HTTP/2", "as alike, over HTTP/2", func(r *rand.Rand) Spec {
 			rate := logUniform(r, 5, 80)
 			links := []Link{wifi(r, rate), lte(r, rate*between(r, 0.67, 1.5))}
@@ -129,13 +133,15 @@ func logUniform(r *rand.Rand, low, high float64) float64 {
 // wifi and lte return links with a rate in Mbit/s and the round-trip times that are typical of such links.
 func wifi(r *rand.Rand, rate float64) Link {
 	return Link{
-		Rate: rate * mbit, RTT: time.Duration(between(r, 8, 30) * float64(time.Millisecond)), Jitter: 2 * time.Millisecond,
+		Rate: rate * mbit, RTT: time.Duration(between(r, 8, 30) * float64(time.Millisecond)),
+		Jitter: 2 * time.Millisecond,
 	}
 }
 
 func lte(r *rand.Rand, rate float64) Link {
 	return Link{
-		Rate: rate * mbit, RTT: time.Duration(between(r, 35, 70) * float64(time.Millisecond)), Jitter: 8 * time.Millisecond,
+		Rate: rate * mbit, RTT: time.Duration(between(r, 35, 70) * float64(time.Millisecond)),
+		Jitter: 8 * time.Millisecond,
 	}
 }
 

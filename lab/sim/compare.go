@@ -111,7 +111,8 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 			order, delta, window = append(order, s.Order), append(delta, s.Delta), append(window, s.Window)
 		}
 		fmt.Fprintf(&b, "| %s | %.1f %% | %.1f %% | %.2f s | %.2f %% | %.0f %% | %.1f MB |\n", name, 100*median(share),
-			100*slices.Min(worst), median(delta).Seconds(), 100*median(waste), 100*median(order), float64(median(window))/1e6)
+			100*slices.Min(worst), median(delta).Seconds(), 100*median(waste), 100*median(order),
+			float64(median(window))/1e6)
 	}
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err

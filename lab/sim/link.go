@@ -21,8 +21,8 @@ type Link struct {
 	Queue   time.Duration // longest wait in the queue before the link; 0 = 100 ms
 	Absent  bool          // the link is not present at the start
 	Metered bool          // bytes on the link cost money
-	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air. The queue has the
-	// rate, ramp, trace and length of the first of them.
+	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air. The queue has
+	// the rate, ramp, trace and length of the first of them.
 	Channel int
 	H2      bool // the origin speaks HTTP/2 over the link: requested bytes may wait in the process
 	Lies    bool // the link delivers bytes of another object under the same headers

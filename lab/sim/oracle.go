@@ -13,9 +13,10 @@ import (
 
 // Oracles returns the names of the schedulers that only a simulator can run, since they know the future (Nika 2015
 // sections 4.1 and
-// 5.2; Skjolden 2019 section 8.2.2). alg2-known and alg3-known are the formulas as published with the links' mean rates as
-// constants. optimal knows how much each link carries until all end together; noisy-2 and noisy-50 know the same with a
-// normally distributed error of 2 and 50 %. best knows the better link, and switching the faster one at each moment.
+// 5.2; Skjolden 2019 section 8.2.2). alg2-known and alg3-known are the formulas as published with the links' mean rates
+// as constants. optimal knows how much each link carries until all end together; noisy-2 and noisy-50 know the same
+// with a normally distributed error of 2 and 50 %. best knows the better link, and switching the faster one at each
+// moment.
 func Oracles() []string {
 	return []string{"alg2-known", "alg3-known", "best", "noisy-2", "noisy-50", "optimal", "switching", "switching-free"}
 }

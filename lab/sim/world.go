@@ -291,8 +291,8 @@ func Run(s Spec) (Result, error) {
 	}
 	if s.Hinted {
 		start := cmp.Or(s.First, 64<<10)
-		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, cmp.Or(s.Ahead, 128<<10),
-			s.Size
+		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)},
+			cmp.Or(s.Ahead, 128<<10), s.Size
 	}
 	cfg.Order = s.order()
 	w.audit = newAudit(w)

@@ -33,22 +33,23 @@
 //   - body: it has a body
 //   - upgrade, expect, trailers: it asks for another protocol, for 100 Continue, or for trailers
 //   - range_nominated: its Connection field removes a field that decides which bytes are asked for
-//   - multi_range, suffix_range, bad_range: its Range is more than one range, the last n bytes, or cannot be understood;
-//     bad_range also if the server answers with another range
-//   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one request
-//     (Digest, OAuth 1), or have an unknown scheme
-//   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or Accept-Encoding unless
-//     it is only "identity"; AWS signatures and presigned URLs that cover no such field are divided
+//   - multi_range, suffix_range, bad_range: its Range is more than one range, the last n bytes, or cannot be
+//     understood; bad_range also if the server answers with another range
+//   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one
+//     request (Digest, OAuth 1), or have an unknown scheme
+//   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or
+//     Accept-Encoding unless it is only "identity"; AWS signatures and presigned URLs that cover no such field are
+//     divided
 //
 // The response decided:
 //
 //   - small: it contains the whole object, which is not larger than [Options.MinSize]
 //   - status: it is neither 200 nor the 206 that was asked for
 //   - no_ranges: the server does not serve ranges of this object
-//   - no_validator, weak_validator: it has no strong ETag, and no Last-Modified that counts as one, so a change of the object
-//     could not be noticed
+//   - no_validator, weak_validator: it has no strong ETag, and no Last-Modified that counts as one, so a change of the
+//     object could not be noticed
 //   - unknown_length: it does not give the size of the object
 //   - coding, vary: it has a content coding, or Vary is *
-//   - multipart, trailer, framing, http_1_0: it is multipart/byteranges, announces trailers, has both Content-Length and
-//     Transfer-Encoding, or is HTTP/1.0
+//   - multipart, trailer, framing, http_1_0: it is multipart/byteranges, announces trailers, has both Content-Length
+//     and Transfer-Encoding, or is HTTP/1.0
 package tributary

@@ -31,8 +31,8 @@ type Options struct {
 	// Memory limits the bytes that wait for their turn, over all responses together. Zero means 64 MiB.
 	Memory int64
 
-	// MemoryPerResponse limits the bytes that wait in one response. It is at least 1 MiB and at most Memory. Zero means 16
-	// MiB, or Memory if that is less.
+	// MemoryPerResponse limits the bytes that wait in one response. It is at least 1 MiB and at most Memory. Zero means
+	// 16 MiB, or Memory if that is less.
 	MemoryPerResponse int64
 
 	// MinSize is the size in bytes up to which objects are not divided. Zero means 128 KiB.
@@ -70,8 +70,7 @@ func (o Options) settings() (config.Config, error) {
 // optionNames translates keys of the configuration into names of Options.
 var optionNames = strings.NewReplacer(
 	"links", "Links", "scheduler", "Scheduler", "budget", "Memory", "transfer_window", "MemoryPerResponse", "threshold",
-	"MinSize",
-	"wait_for_link", "WaitForLink",
+	"MinSize", "wait_for_link", "WaitForLink",
 )
 
 // set overrides a default if a value was given.

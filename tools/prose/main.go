@@ -2,9 +2,9 @@
 //
 //	prose ROOT DIR FILE...
 //
-// The names of the files are relative to ROOT. For each Go file, DIR gets a file of the same name with .txt added: the string
-// literals of three words or more, each on the line on which it begins. For each XML file, DIR gets the character data in the
-// same way. Test files are skipped.
+// The names of the files are relative to ROOT. For each Go file, DIR gets a file of the same name with .txt added: the
+// string literals of three words or more, each on the line on which it begins. For each XML file, DIR gets the
+// character data in the same way. Test files are skipped.
 package main
 
 import (

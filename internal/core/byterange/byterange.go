@@ -75,8 +75,8 @@ type Content struct {
 var (
 	errContentSyntax = errors.New("malformed Content-Range")
 	errContentUnit   = errors.New("the unit of Content-Range is not bytes")
-	// RFC 9110 section 14.4: "A Content-Range field value is invalid if it contains a range-resp that has a last-pos value
-	// less than its first-pos value, or a complete-length value less than or equal to its last-pos value."
+	// RFC 9110 section 14.4: "A Content-Range field value is invalid if it contains a range-resp that has a last-pos
+	// value less than its first-pos value, or a complete-length value less than or equal to its last-pos value."
 	errContentInvalid = errors.New("Content-Range contradicts itself")
 )
 

@@ -131,7 +131,8 @@ func (d *Device) Radio(name string, signalDBm float64) (*Radio, error) {
 		idleWatts:         t.Idle.watts(),
 	}
 	if len(t.Tail) > maxPhases {
-		return nil, fmt.Errorf("%s: radio %q has %d phases in its tail, more than %d", d.Name, name, len(t.Tail), maxPhases)
+		return nil, fmt.Errorf("%s: radio %q has %d phases in its tail, more than %d", d.Name, name, len(t.Tail),
+			maxPhases)
 	}
 	for i, p := range t.Tail {
 		s := slices.Index(stateNames[:], p.State)

@@ -73,9 +73,11 @@ func (r *Record) Marshal(now time.Time) []byte {
 	for _, k := range slices.SortedFunc(maps.Keys(r.origins), originKey.compare) {
 		if s := r.origins[k]; recent(now, s.seen, recordLife) {
 			rows = append(rows, originRow{
-				Network: uint64(k.network), Origin: uint64(k.origin), Seen: s.seen, Limited: s.limited, Counted: s.counted,
-				Rate: s.rate.log, Weight: s.rate.n, RTT: uint32(s.rtt.Microseconds()), Pipelining: uint8(s.pipelining),
-				Conns: s.conns, MaxConns: s.maxConns,
+				Network: uint64(k.network), Origin: uint64(k.origin), Seen: s.seen, Limited: s.limited,
+				Counted: s.counted,
+				Rate:    s.rate.log, Weight: s.rate.n, RTT: uint32(s.rtt.Microseconds()),
+				Pipelining: uint8(s.pipelining),
+				Conns:      s.conns, MaxConns: s.maxConns,
 			})
 			h.Origins++
 		}

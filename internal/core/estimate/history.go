@@ -89,13 +89,15 @@ type History struct {
 	sizes      map[pathKey]sized
 	exclusions map[historyKey]mark
 	refusals   map[Origin]mark
-	turn       uint64 // number of the last entry; the oldest entry is evicted first, even among entries with equal times
+	// number of the last entry; the oldest entry is evicted first, even among entries with equal times
+	turn uint64
 }
 
 // NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{
-		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, sizes: map[pathKey]sized{},
+		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{},
+		sizes:      map[pathKey]sized{},
 		exclusions: map[historyKey]mark{},
 		refusals:   map[Origin]mark{},
 	}

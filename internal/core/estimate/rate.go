@@ -17,8 +17,8 @@ const (
 	// sustainedMemory is the time constant of Rate.Sustained: longer than most links take to ramp up.
 	sustainedMemory = 2 * time.Second
 
-	// sustainedLeast is the busy time that Sustained requires, and sustainedShare the required share of busy time: a link
-	// that often waits for the client delivers from buffers, which are faster than the link.
+	// sustainedLeast is the busy time that Sustained requires, and sustainedShare the required share of busy time: a
+	// link that often waits for the client delivers from buffers, which are faster than the link.
 	sustainedLeast = 300 * time.Millisecond
 	sustainedShare = 0.75
 

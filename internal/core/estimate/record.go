@@ -15,9 +15,9 @@ const (
 
 	recordLife = 30 * 24 * time.Hour
 
-	// limitLife is how long a server's limits, and the number of connections that paid off, are remembered. A server may
-	// allow tomorrow what it does not allow today, and the connections that paid off today may be too many then. Transfers
-	// add connections, but never try fewer.
+	// limitLife is how long a server's limits, and the number of connections that paid off, are remembered. A server
+	// may allow tomorrow what it does not allow today, and the connections that paid off today may be too many then.
+	// Transfers add connections, but never try fewer.
 	limitLife = 24 * time.Hour
 )
 

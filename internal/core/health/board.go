@@ -54,10 +54,11 @@ const (
 	probeTimeout = 2 * time.Second // for the answer to a probe that is not quick
 	forgiven     = time.Minute     // of good behaviour, which makes the next ban as short as the first
 
-	// Many links return within seconds. For quickFor after a link fails, each probe is a new packet: the kernel repeats a
-	// lost one only after a second, and then at growing intervals. quickTimeout is a little less than that second. Probes
-	// become rarer as the failure lasts: once the link returns, it is found within the duration of the failure divided by
-	// rarity. Probes are lost while the link is dead, and the first answer ends them, so that the origin sees one or two.
+	// Many links return within seconds. For quickFor after a link fails, each probe is a new packet: the kernel repeats
+	// a lost one only after a second, and then at growing intervals. quickTimeout is a little less than that second.
+	// Probes become rarer as the failure lasts: once the link returns, it is found within the duration of the failure
+	// divided by rarity. Probes are lost while the link is dead, and the first answer ends them, so that the origin
+	// sees one or two.
 	quickFor     = 10 * time.Second
 	quickTimeout = 950 * time.Millisecond
 	rarity       = 8

@@ -24,8 +24,8 @@ const (
 
 	// BanAfter is the suspicion after which a link is banned, and the silence after which a connection is given up: a
 	// fresh one may work where the old one waits for a retransmission (the RTO doubles with each one lost). A link that
-	// delivered something for anybody within this time is alive. A tunnel or an undivided request whose other end owes an
-	// answer is overdue after it.
+	// delivered something for anybody within this time is alive. A tunnel or an undivided request whose other end owes
+	// an answer is overdue after it.
 	BanAfter = 3 * time.Second
 
 	// LastChance replaces BanAfter for a response that may be the last one, because the origin has refused another
@@ -33,8 +33,8 @@ const (
 	// its link.
 	LastChance = 15 * time.Second
 
-	// GoneAfter is how long sent bytes may stay unacknowledged before the kernel gives up a connection (TCP_USER_TIMEOUT,
-	// RFC 5482): a vanished link ends a connection in half a minute, not in the quarter of an hour of tcp_retries2. It is
-	// not shorter, because a receiver that pauses counts too.
+	// GoneAfter is how long sent bytes may stay unacknowledged before the kernel gives up a connection
+	// (TCP_USER_TIMEOUT, RFC 5482): a vanished link ends a connection in half a minute, not in the quarter of an hour
+	// of tcp_retries2. It is not shorter, because a receiver that pauses counts too.
 	GoneAfter = 30 * time.Second
 )

@@ -23,8 +23,8 @@ const (
 
 // The guards of SlowGuarded.
 const (
-	// hindrance is the net waiting time that a link may cause before it is banned, see speed.debt. It is not zero because
-	// transfers start with ranges of a guessed length. A link that returns from a ban has used it up.
+	// hindrance is the net waiting time that a link may cause before it is banned, see speed.debt. It is not zero
+	// because transfers start with ranges of a guessed length. A link that returns from a ban has used it up.
 	hindrance = 200 * time.Millisecond
 
 	// credit bounds the waiting that earlier bytes make up for: the rates of radios dip.

@@ -3,11 +3,11 @@ package lanes
 import "time"
 
 const (
-	// A queue may belong to other traffic if the round trip is longer than the lane's in-flight cap explains: a multiple
-	// of the lowest round trip, plus queueSlack.
+	// A queue may belong to other traffic if the round trip is longer than the lane's in-flight cap explains: a
+	// multiple of the lowest round trip, plus queueSlack.
 	queueSlack = 20 * time.Millisecond
-	// A rate is measured for this time and this many round trips. BBR probes for more than its rate once every eight round
-	// trips.
+	// A rate is measured for this time and this many round trips. BBR probes for more than its rate once every eight
+	// round trips.
 	measureTime  = 150 * time.Millisecond
 	measureTrips = 2
 	modelTrips   = 8

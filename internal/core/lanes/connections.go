@@ -17,7 +17,8 @@ type Reception struct {
 }
 
 const (
-	// restingBytes is how many bytes in parallel.SampleEvery do not count as load: a link that carries less shows nothing.
+	// restingBytes is how many bytes in parallel.SampleEvery do not count as load: a link that carries less shows
+	// nothing.
 	restingBytes = 8 << 10
 	// leastShare is the share of all bytes below which a link gets one lane: such a link hardly matters.
 	leastShare = 0.05

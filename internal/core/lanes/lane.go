@@ -29,15 +29,15 @@ const (
 	restTime = 200 * time.Millisecond
 	// paceTime is the least time over which a lane's pace is measured.
 	paceTime = 50 * time.Millisecond
-	// How much a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes of
-	// slackTime, from leastSlack to capSlack, but at least those of fastSlack. More would be a queue that small messages
-	// wait in. With less, a lane over a fast network with short round trips waits for the next acknowledgment after each
-	// frame.
+	// How much a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes
+	// of slackTime, from leastSlack to capSlack, but at least those of fastSlack. More would be a queue that small
+	// messages wait in. With less, a lane over a fast network with short round trips waits for the next acknowledgment
+	// after each frame.
 	slackTime            = 10 * time.Millisecond
 	leastSlack, capSlack = 12 << 10, 30 << 10
 	fastSlack            = 2 * time.Millisecond
-	// A lane is starting, and may have startCap times its BDP in flight, until its rate has failed to grow by growth for
-	// this many round trips: the delivery rate lags behind a window that doubles.
+	// A lane is starting, and may have startCap times its BDP in flight, until its rate has failed to grow by growth
+	// for this many round trips: the delivery rate lags behind a window that doubles.
 	startCap, steadyCap = 4, 1.5
 	growth              = 1.25
 	settledRounds       = 3

@@ -17,8 +17,8 @@ type Config struct {
 	// Free takes back the Data of a frame that Read has copied; nil = it is not reused.
 	Free func([]byte)
 
-	// yields reports whether a lane leaves the next bytes to another one, under a scheduler of the literature that a test
-	// compares with ours; nil = ours.
+	// yields reports whether a lane leaves the next bytes to another one, under a scheduler of the literature that a
+	// test compares with ours; nil = ours.
 	yields func(m *Mux, l *lane) bool
 }
 

@@ -112,7 +112,8 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 		return nil
 	}
 	if f.Value > l.acked+uint64(len(l.sent)) {
-		return broken("acknowledges %d frames of lane %d, which has sent %d", f.Value, l.id, l.acked+uint64(len(l.sent)))
+		return broken("acknowledges %d frames of lane %d, which has sent %d", f.Value, l.id,
+			l.acked+uint64(len(l.sent)))
 	}
 	if f.Value > l.acked && !l.suspect { // a silent lane may have delivered it long ago
 		l.progress = now

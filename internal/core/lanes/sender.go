@@ -169,9 +169,9 @@ func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waitin
 	return b
 }
 
-// bulk adds a frame of the next stream, except the one that must wait. It gives bytes to the lane over which they arrive
-// first, and none to a lane that would finish after the others have sent everything (Earliest Completion First, Lim et al.
-// 2017).
+// bulk adds a frame of the next stream, except the one that must wait. It gives bytes to the lane over which they
+// arrive first, and none to a lane that would finish after the others have sent everything (Earliest Completion First,
+// Lim et al. 2017).
 func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *waiting) []byte {
 	if m.cfg.yields != nil {
 		return m.alternate(now, l, total, b, w)

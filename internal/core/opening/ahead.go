@@ -14,8 +14,8 @@ const (
 	// not needed.
 	aheadSize = 64 << 10
 
-	// aheadSizeKnown is that length if the size of the object is known, and mostAhead is the maximum number of links then
-	// used.
+	// aheadSizeKnown is that length if the size of the object is known, and mostAhead is the maximum number of links
+	// then used.
 	aheadSizeKnown = 128 << 10
 	mostAhead      = 8
 )
@@ -23,9 +23,9 @@ const (
 // archives lists the extensions of files that are usually worth several links: packages, disk images, models, films.
 var archives = []string{
 	".7z", ".aab", ".apk", ".appimage", ".bin", ".bz2", ".cab", ".crate", ".deb", ".dmg", ".exe", ".flac", ".flatpak",
-	".gguf", ".gz",
-	".img", ".iso", ".jar", ".mkv", ".mov", ".mp4", ".msi", ".onnx", ".parquet", ".pkg", ".pt", ".qcow2", ".rar", ".rpm",
-	".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm", ".whl", ".xz", ".zip", ".zst",
+	".gguf", ".gz", ".img", ".iso", ".jar", ".mkv", ".mov", ".mp4", ".msi", ".onnx", ".parquet", ".pkg", ".pt",
+	".qcow2", ".rar", ".rpm", ".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm",
+	".whl", ".xz", ".zip", ".zst",
 }
 
 // ahead returns the range to request on other links before the first response arrives, and the bytes of it for each

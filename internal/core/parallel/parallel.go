@@ -13,13 +13,13 @@ const Most = 4
 const SampleEvery = 100 * time.Millisecond
 
 const (
-	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left slow
-	// start.
+	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left
+	// slow start.
 	trialTime  = 400 * time.Millisecond
 	trialTrips = 8
 
-	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not
-	// take each loss for congestion, such as BBR, stays above it.
+	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does
+	// not take each loss for congestion, such as BBR, stays above it.
 	dipping = 0.85
 
 	// worthwhile is the factor by which a further connection must raise a link's goodput to stay.
@@ -29,8 +29,8 @@ const (
 	firstRest = 2 * time.Second
 	lastRest  = 30 * time.Second
 
-	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided by
-	// fullTrip.
+	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided
+	// by fullTrip.
 	fullQueue = 8 * time.Millisecond
 	fullTrip  = 4
 )

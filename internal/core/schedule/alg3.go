@@ -106,7 +106,8 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Rule) {
 	p.Floor = bdpFloor
 	size, rule := p.Size()
 	// Unlike the paper's downloader, a proxy holds early bytes in bounded memory.
-	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
+	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput),
+		max(int64(l.Rate*longest.Seconds()), p.floor()))
 	least := min(StealMin, v.Window/windowDiv)
 	switch {
 	case size > most:

@@ -59,8 +59,9 @@ const (
 	growthLeast = 1.2                   // minimum growth per round trip in slow start
 	foresight   = 1.5                   // future rate of a link in slow start, relative to its goodput until now
 
-	endTime  = time.Second            // when this much of all links' goodput is left, the rest is divided among them
-	late     = 150 * time.Millisecond // a tail that ends this long after this link could begin to help is worth stealing
+	endTime = time.Second // when this much of all links' goodput is left, the rest is divided among them
+	// a tail that ends this long after this link could begin to help is worth stealing
+	late     = 150 * time.Millisecond
 	copyCost = 2                      // stealing the whole object would have to gain this many times more
 	holding  = 500 * time.Millisecond // time in which the held goodput falls to 1/e
 )
@@ -235,7 +236,8 @@ func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	case l.Recalled: // in the ratio of the rates: links with shorter round trips get more requests than they need
 		return min(2*l.Rate*c.turn(v, tight), max(c.share(v, i)*float64(v.Window)/2, n))
 	default:
-		return min(max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n), max(c.share(v, i)*float64(v.Window)/2, n))
+		return min(max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n),
+			max(c.share(v, i)*float64(v.Window)/2, n))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// settle is the longest time that the links in use carry before others may be woken: a rate measured in slow start is
-	// too low.
+	// settle is the longest time that the links in use carry before others may be woken: a rate measured in slow start
+	// is too low.
 	settle = 500 * time.Millisecond
 
 	// slowStart is the largest change of their rate, as a factor, between two samples two round trips apart, once slow
@@ -24,12 +24,12 @@ const (
 	// reconsiderEvery is the time between two decisions by joules. Rates change slowly.
 	reconsiderEvery = 100 * time.Millisecond
 
-	// silentMost is how long all links in use are silent before another is woken. Radios are silent for a moment now and
-	// then, and waking one costs joules.
+	// silentMost is how long all links in use are silent before another is woken. Radios are silent for a moment now
+	// and then, and waking one costs joules.
 	silentMost = time.Second
 
-	// priorRate is the assumed goodput in bytes per second of a link without measurements: 30 Mbit/s, above which a second
-	// link is worth its joules (Skjolden 2019 section 7.4.3).
+	// priorRate is the assumed goodput in bytes per second of a link without measurements: 30 Mbit/s, above which a
+	// second link is worth its joules (Skjolden 2019 section 7.4.3).
 	priorRate = 30e6 / 8
 
 	// thrift is the factor by which a faster set may exceed the least joules, and the factor that a change must gain.
@@ -186,7 +186,8 @@ func (f *Frugal) choose(now time.Time, v *View) {
 			f.links[i].alone = -1 // in every set
 			if l.sparable() {
 				d := float64(left) / f.believed(now, v, int8(i))
-				f.links[i].alone = f.wake(v, int8(i)) + energy.AwakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
+				f.links[i].alone = f.wake(v, int8(i)) + energy.AwakeWatts*d +
+					l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
 			}
 		}
 	}
@@ -260,7 +261,8 @@ func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float
 	joules = energy.AwakeWatts * seconds
 	for k, i := range f.order {
 		if l := &v.Links[i]; among(k) && l.Radio != nil {
-			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0, int64(seconds*f.believed(now, v, i)))
+			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0,
+				int64(seconds*f.believed(now, v, i)))
 		}
 	}
 	return joules

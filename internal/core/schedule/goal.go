@@ -5,8 +5,8 @@ import "time"
 // Goal decides which links a transfer leaves unused. Any scheduler can divide the ranges among the others. A Goal may
 // keep state; it is not safe for concurrent use. The goal "fastest" is nil: all links are used.
 type Goal interface {
-	// Spare takes links out of v, as if no new ranges could be requested on them: it clears Usable and sets Spared to the
-	// reason. It returns when to call it again if nothing happens before; zero = never.
+	// Spare takes links out of v, as if no new ranges could be requested on them: it clears Usable and sets Spared to
+	// the reason. It returns when to call it again if nothing happens before; zero = never.
 	Spare(now time.Time, v *View) time.Time
 }
 

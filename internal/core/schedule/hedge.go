@@ -9,9 +9,9 @@ import (
 
 const (
 	// hedgeTime is the minimum length of a second copy, as time at the rescuing link's goodput. It is short because the
-	// silent link may resume at any moment (recorded LTE links fall silent for 0.2 to 1 s) and a request cannot be taken
-	// back. The longer a silence has lasted, the longer it is likely to last, so a copy may take hedgeShare of the silence
-	// so far.
+	// silent link may resume at any moment (recorded LTE links fall silent for 0.2 to 1 s) and a request cannot be
+	// taken back. The longer a silence has lasted, the longer it is likely to last, so a copy may take hedgeShare of
+	// the silence so far.
 	hedgeTime  = 60 * time.Millisecond
 	hedgeShare = 0.2
 	hedgeMin   = 64 << 10

@@ -3,7 +3,8 @@ package segment
 // Ledger tracks the bytes of one requested range [start, end): each is free, requested, or received.
 //
 // Invariants, checked by Check:
-//  1. Every offset of [Offset, end) is received, free, or covered by a running attempt (the caller says which are running).
+//  1. Every offset of [Offset, end) is received, free, or covered by a running attempt (the caller says which are
+//     running).
 //  2. No offset is both free and received.
 //  3. Held() <= the reorder window if attempts read no further than Limit.
 type Ledger struct {

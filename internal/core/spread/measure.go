@@ -12,8 +12,8 @@ const (
 	lately = 3 * time.Second
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
-	// steady is the number of measurements in a row in which a connection must have carried something for its link to be
-	// compared: a connection that merely waits for its next use says nothing about its link.
+	// steady is the number of measurements in a row in which a connection must have carried something for its link to
+	// be compared: a connection that merely waits for its next use says nothing about its link.
 	steady = 3
 	// leastStep is the minimum time between two measurements: over a shorter one, rates are noise.
 	leastStep = 200 * time.Millisecond

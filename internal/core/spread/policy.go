@@ -32,8 +32,8 @@ type Flow struct {
 	Redirected bool
 	// Unmetered says that only links that cost nothing may carry it.
 	Unmetered bool
-	// Exposed says that networks can read what it carries: trusted links go first, and the others carry it only if none of
-	// them is up.
+	// Exposed says that networks can read what it carries: trusted links go first, and the others carry it only if none
+	// of them is up.
 	Exposed bool
 	// Avoid names a link that must not carry it, "" for none.
 	Avoid string

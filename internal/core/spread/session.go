@@ -5,8 +5,8 @@ import "time"
 const (
 	// sessionLife is how long a session without a connection keeps its link.
 	sessionLife = 10 * time.Minute
-	// maxSessions is the maximum number of sessions of all users. The user with the most sessions loses the oldest one, so
-	// that nobody can make others lose theirs.
+	// maxSessions is the maximum number of sessions of all users. The user with the most sessions loses the oldest one,
+	// so that nobody can make others lose theirs.
 	maxSessions = 2048
 )
 

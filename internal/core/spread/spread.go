@@ -31,8 +31,8 @@ type Link struct {
 type Placement struct {
 	ID    ID
 	Order []int // the links in the order in which they may start, as indices
-	// Settled reports whether its session has a link, the first of the order. Another link would show the server another
-	// address.
+	// Settled reports whether its session has a link, the first of the order. Another link would show the server
+	// another address.
 	Settled bool
 	Works   bool // the first link of the order carried something recently: a late answer says little
 }

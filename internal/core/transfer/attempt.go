@@ -119,7 +119,8 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
-	if e.Outcome == fault.NoSlot { // not a failure: until a slot is free the link works with the connections that it has
+	// not a failure: until a slot is free the link works with the connections that it has
+	if e.Outcome == fault.NoSlot {
 		l.full = true
 		for _, id := range c.queue {
 			if !m.known && !m.attempt(id).ahead {

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// yieldTarget, or 1/yieldTrip of the round trip if that is longer, is how long the bytes of a background transfer may
-	// queue in front of a link, in addition to yieldBytes, a few packets that queue anyway. Half of it ends slow start.
-	// Each round trip of a page that starts to load takes that much longer, but with a smaller target a link whose delay
-	// varies by some milliseconds is not filled.
+	// yieldTarget, or 1/yieldTrip of the round trip if that is longer, is how long the bytes of a background transfer
+	// may queue in front of a link, in addition to yieldBytes, a few packets that queue anyway. Half of it ends slow
+	// start. Each round trip of a page that starts to load takes that much longer, but with a smaller target a link
+	// whose delay varies by some milliseconds is not filled.
 	yieldTarget = 6 * time.Millisecond
 	yieldTrip   = 8
 	yieldBytes  = 8 << 10
@@ -23,15 +23,15 @@ const (
 	leastWindow = 1 << 10
 	leastRange  = 8 << 10
 
-	// yieldStart is the factor by which the window grows with each response in slow start, and yieldGain the part by which
-	// it grows afterwards in each tenth of a second without any queue; at most mostGrowth tenths count at once.
+	// yieldStart is the factor by which the window grows with each response in slow start, and yieldGain the part by
+	// which it grows afterwards in each tenth of a second without any queue; at most mostGrowth tenths count at once.
 	yieldStart = 1.5
 	yieldGain  = 0.1
 	mostGrowth = 2
 
 	// yieldPause is how long a window does not grow after other traffic filled the queue: a page that loads requests
-	// nothing now and then. After the pause, each response lets the window grow as in slow start, up to yieldBack of the
-	// bytes that fill the link.
+	// nothing now and then. After the pause, each response lets the window grow as in slow start, up to yieldBack of
+	// the bytes that fill the link.
 	yieldPause = 600 * time.Millisecond
 	yieldBack  = 0.5
 

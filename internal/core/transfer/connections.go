@@ -32,8 +32,8 @@ const (
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
 	leastShare = 0.05
 
-	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after the
-	// trial.
+	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after
+	// the trial.
 	worthTrying = 4 * time.Second
 )
 

@@ -17,8 +17,8 @@ const (
 
 	fastNeed = 8 << 20 // bytes; a client that needs this much is not slow
 
-	// burst is how many times longer ranges are if a window is filled in one go: an eighth of the window would be short,
-	// and longer ranges keep nobody waiting.
+	// burst is how many times longer ranges are if a window is filled in one go: an eighth of the window would be
+	// short, and longer ranges keep nobody waiting.
 	burst = 4
 
 	// growEvery is the least time between two increases of a need that proves too small.
@@ -49,8 +49,8 @@ func (m *Machine) measureClient(now time.Time) {
 	low := m.low()
 	p.ranLow = p.ranLow || low
 	if took := now.Sub(p.looked); low && p.need > 0 && took >= growEvery {
-		// Twice its speed: a client that is held back by its window takes more after the next step; one that is held back by
-		// the links does not.
+		// Twice its speed: a client that is held back by its window takes more after the next step; one that is held
+		// back by the links does not.
 		need := int64(2 * float64(p.taken) / took.Seconds() * consumptionAhead.Seconds())
 		if p.looked, p.taken = now, 0; need > p.need {
 			if p.need = need; need >= fastNeed {

@@ -464,8 +464,9 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		v.Links = append(v.Links, schedule.Link{
 			Usable:  m.ready(now, int8(i)),
 			Suspect: l.silent || l.state == health.Suspect,
-			CanAsk:  m.keptOn(int8(i)) != nil || m.pick(now, int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
-			Rate:    l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
+			CanAsk: m.keptOn(int8(i)) != nil || m.pick(now, int8(i), m.led.End()) != nil ||
+				l.mayOpen(m.count(int8(i))),
+			Rate: l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
 			Peak:  l.rate.Peak(),
 			Got:   l.got,
 			RTT:   max(l.rtt(), l.response.Least()), // a thinking origin needs long ranges, as a long round trip does

@@ -13,9 +13,9 @@
 // Invariants:
 //  1. Every byte of the object is received, free, or covered by a running attempt (segment.Ledger.Check).
 //  2. No attempt's credit lies beyond Offset + Window: bytes held for reordering fit the grant.
-//  3. A byte is requested a second time only while the first attempt is silent, and never a third time while both run. Spot checks
-//     are an exception: one byte in 2,000 is requested again, compared and discarded. So are the reserve, once it is read, and the kept
-//     response, while it is read on.
+//  3. A byte is requested a second time only while the first attempt is silent, and never a third time while both run.
+//     Spot checks are an exception: one byte in 2,000 is requested again, compared and discarded. So are the reserve,
+//     once it is read, and the kept response, while it is read on.
 //  4. An attempt loses its tail only when the attempt that takes it has a valid head.
 //
 // The machine is pure and deterministic: no clock, no randomness, no I/O. It is not safe for concurrent use; one loop

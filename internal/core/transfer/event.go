@@ -157,14 +157,15 @@ type State struct {
 
 // LinkInfo is a link in one transfer.
 type LinkInfo struct {
-	Rate      float64         // goodput in bytes per second
-	RTT       time.Duration   // 0 = unknown
-	Usable    bool            // new ranges may be requested over it
-	Busy      bool            // it is kept busy, or would be if another link did not hold it up
-	Metered   bool            // bytes on it cost money
-	Spared    schedule.Spared // why the goal does without it
-	Got       int64           // bytes that it delivered
-	Gain      float64         // bytes that it delivered, less those that others could have delivered while it held them up
-	Learned   estimate.Entry  // findings for later transfers
-	Sustained float64         // see estimate.Rate
+	Rate    float64         // goodput in bytes per second
+	RTT     time.Duration   // 0 = unknown
+	Usable  bool            // new ranges may be requested over it
+	Busy    bool            // it is kept busy, or would be if another link did not hold it up
+	Metered bool            // bytes on it cost money
+	Spared  schedule.Spared // why the goal does without it
+	Got     int64           // bytes that it delivered
+	// bytes that it delivered, less those that others could have delivered while it held them up
+	Gain      float64
+	Learned   estimate.Entry // findings for later transfers
+	Sustained float64        // see estimate.Rate
 }

@@ -75,7 +75,8 @@ func (m *Machine) proves(a *attempt) bool {
 func (m *Machine) unproven() bool {
 	for i := range m.links {
 		s := &m.links[i].spot
-		if s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) && !slices.ContainsFunc(s.checks, m.decisive) {
+		if s.trust == unknown && (s.only.Len() > 0 || m.running(int8(i)) > 0) &&
+			!slices.ContainsFunc(s.checks, m.decisive) {
 			return true
 		}
 	}
@@ -151,7 +152,8 @@ func (m *Machine) guard(now time.Time) {
 		m.kept = kept{}
 	case m.links[a.link].out(), m.kept.spare && !m.unproven():
 		m.unkeep()
-	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil || now.Sub(m.coming.attempt.asked) >= health.BanAfter):
+	case m.divided && m.kept.doubted.IsZero() && (m.coming == nil ||
+		now.Sub(m.coming.attempt.asked) >= health.BanAfter):
 		m.kept.doubted = now
 	}
 }

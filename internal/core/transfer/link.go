@@ -16,9 +16,9 @@ const (
 
 	pauseAfterFailure = time.Second
 
-	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a pipelined
-	// request may reach the server when the answer before it is already on its way, and so prove nothing. Servers that
-	// drop a connection on a second request do so with a delay, so some answers still arrive.
+	// maxSwallowed is how many lost requests end pipelining where it seemed to work: over a long round trip, a
+	// pipelined request may reach the server when the answer before it is already on its way, and so prove nothing.
+	// Servers that drop a connection on a second request do so with a delay, so some answers still arrive.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
@@ -237,9 +237,9 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		if was == health.Up {
 			return
 		}
-		// A probe reached it: bytes that old connections still owe are requested again on a fresh one, and a handshake whose
-		// packets were lost is repeated. But while no response has carried only a part of the object, the rest may come only
-		// with the response that is still awaited.
+		// A probe reached it: bytes that old connections still owe are requested again on a fresh one, and a handshake
+		// whose packets were lost is repeated. But while no response has carried only a part of the object, the rest
+		// may come only with the response that is still awaited.
 		if l.silent && m.divided {
 			m.dropSilent(now, e.Link, health.SuspectAfter)
 		}
@@ -256,7 +256,8 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			return
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || m.tolerated(now, c) <= health.BanAfter) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down ||
+				m.tolerated(now, c) <= health.BanAfter) {
 				m.giveUp(c.id)
 			}
 		}

@@ -260,10 +260,12 @@ func (m *Machine) State(now time.Time) State {
 		rate, usable := l.rate.PerSecond(now), l.usable(now) && l.spared == schedule.NotSpared
 		m.info = append(m.info, LinkInfo{
 			Rate: rate, RTT: l.rtt(), Usable: usable, Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
-			Metered: l.metered, Spared: l.spared, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
+			Metered: l.metered, Spared: l.spared, Got: l.got, Gain: float64(l.got) - l.cost,
+			Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
-				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.limit(),
-				Conns: l.parallel.Paid,
+				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
+				MaxConns: l.limit(),
+				Conns:    l.parallel.Paid,
 			},
 		})
 	}

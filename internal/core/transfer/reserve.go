@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives 15
-	// to 90 kB.
+	// reserveLeast is the shortest rest of an object, in bytes, that is worth a reserve: a paused connection receives
+	// 15 to 90 kB.
 	reserveLeast = 4 << 20
 
 	// renewAfter is the least time between two requests for a reserve. It doubles while reserves are refused or lost.
@@ -21,7 +21,8 @@ const (
 	// mostLost is how many reserves in a row may end early before the transfer does without.
 	mostLost = 3
 
-	// A reserve is read by sipSize bytes every sipEvery, since servers end responses that nobody reads: nginx after 60 s.
+	// A reserve is read by sipSize bytes every sipEvery, since servers end responses that nobody reads: nginx after 60
+	// s.
 	sipEvery = 20 * time.Second
 	sipSize  = 32 << 10
 )
@@ -48,7 +49,8 @@ func (m *Machine) insure(now time.Time) {
 		}
 	}
 	left := m.led.End() - start
-	if !m.cfg.Reserve || !m.divided && !m.shares() || m.coming != nil || m.lost == mostLost || left < m.reserveWorth() ||
+	if !m.cfg.Reserve || !m.divided && !m.shares() || m.coming != nil || m.lost == mostLost ||
+		left < m.reserveWorth() ||
 		slow >= 0 && m.onReserve() {
 		return
 	}
@@ -84,9 +86,11 @@ func (m *Machine) insurer(now time.Time) int8 {
 	best := int8(-1)
 	for i := range m.links {
 		l := &m.links[i]
-		out := l.excluded && !l.refused || l.forbidden || l.resort || l.withheld || !l.allowed || now.Before(l.resting) ||
+		out := l.excluded && !l.refused || l.forbidden || l.resort || l.withheld || !l.allowed ||
+			now.Before(l.resting) ||
 			now.Before(l.paused)
-		if out || l.metered || l.full || l.silent || l.state != health.Up || l.spared != schedule.NotSpared || l.got == 0 ||
+		if out || l.metered || l.full || l.silent || l.state != health.Up || l.spared != schedule.NotSpared ||
+			l.got == 0 ||
 			l.spot.trust != proven || l.maxConns > 0 && m.count(int8(i)) >= int(l.maxConns) {
 			continue
 		}

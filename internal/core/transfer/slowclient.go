@@ -17,8 +17,8 @@ const (
 	// muchFaster is how many times faster another link must be than the one that serves alone while memory is scarce.
 	muchFaster = 4
 
-	// soleFor is how long one link serves a transfer that begins while memory is scarce: if many others begin, too, there
-	// will be no room for a second connection.
+	// soleFor is how long one link serves a transfer that begins while memory is scarce: if many others begin, too,
+	// there will be no room for a second connection.
 	soleFor = 3 * time.Second
 )
 

@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// spotShare bounds the cost of the spot checks: one in this many bytes that the client wants is fetched a second time.
-	// In a small object, each link may have two checks of spotLeast bytes anyway. Inconclusive checks are repeated beyond
-	// that share, by spotMost bytes in all; see verify for what happens when those are inconclusive, too.
+	// spotShare bounds the cost of the spot checks: one in this many bytes that the client wants is fetched a second
+	// time. In a small object, each link may have two checks of spotLeast bytes anyway. Inconclusive checks are
+	// repeated beyond that share, by spotMost bytes in all; see verify for what happens when those are inconclusive,
+	// too.
 	spotShare = 2000
 
 	spotMost  = 4 << 10 // maximum bytes compared in a check
 	spotLeast = 32      // bytes; with fewer, a check shows too little
 
-	// spotGuess is the assumed size, in bytes, of an object that is requested ahead of the first response although nothing
-	// hints at its size.
+	// spotGuess is the assumed size, in bytes, of an object that is requested ahead of the first response although
+	// nothing hints at its size.
 	spotGuess = 4_000_000
 )
 
@@ -77,12 +78,14 @@ func (m *Machine) prefix(a *attempt, link int8) {
 		shares = 1
 	}
 	for i := range m.links {
-		if l := &m.links[i]; l.mayServe() && l.spot.trust == unknown && l.spot.group != s.group && int(l.spot.group) == i {
+		if l := &m.links[i]; l.mayServe() && l.spot.trust == unknown && l.spot.group != s.group &&
+			int(l.spot.group) == i {
 			shares++
 		}
 	}
 	most := segment.Range{
-		Start: max(m.cfg.Requested.Start, a.want.Start-min(spotMost, (m.spotBudget()-m.spent)/shares)), End: a.want.Start,
+		Start: max(m.cfg.Requested.Start, a.want.Start-min(spotMost, (m.spotBudget()-m.spent)/shares)),
+		End:   a.want.Start,
 	}
 	r, from := m.owedByOthers(s, most), int8(-1)
 	for i := range m.links {

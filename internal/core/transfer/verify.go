@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// verifyLeast is the least number of bytes that are compared to verify a link, if it delivered that many in one piece.
+	// verifyLeast is the least number of bytes that are compared to verify a link, if it delivered that many in one
+	// piece.
 	verifyLeast = 256
 
-	// verifyMost bounds the requests that verify links. Without it, an origin that answers each of them in part would be
-	// asked forever.
+	// verifyMost bounds the requests that verify links. Without it, an origin that answers each of them in part would
+	// be asked forever.
 	verifyMost = 20
 )
 

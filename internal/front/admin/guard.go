@@ -12,7 +12,8 @@ func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !admission.OwnName(r) {
-			http.Error(w, "the Host field does not name this server: open the page by its own address", http.StatusForbidden)
+			http.Error(w, "the Host field does not name this server: open the page by its own address",
+				http.StatusForbidden)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

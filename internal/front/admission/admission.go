@@ -77,7 +77,8 @@ func (c *Control) Enter(u User, welcome bool, conn net.Conn) Place {
 func (c *Control) enter(u User, welcome bool, conn net.Conn) (place Place, makesRoom net.Conn) {
 	n := c.of[u]
 	room := n < c.Each && (c.all < c.All || c.sure(u, n))
-	if welcome && !room && u == Unknown && len(c.silent) > 0 { // Unknown is many users: one must not shut the others out
+	// Unknown is many users: one must not shut the others out
+	if welcome && !room && u == Unknown && len(c.silent) > 0 {
 		makesRoom = c.silent[0]
 		c.silent = slices.Delete(c.silent, 0, 1)
 		room = true

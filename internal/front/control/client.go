@@ -26,7 +26,9 @@ type Client struct {
 
 // NewClient returns a client for the socket at path.
 func NewClient(path string) *Client {
-	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) }}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+	}
 	return &Client{path: path, http: http.Client{Transport: t, Timeout: 5 * time.Second}}
 }
 

@@ -49,7 +49,8 @@ func checkFolder(dir string, uid int) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("control socket: %s is not a folder: remove it, or choose another path with the key control", dir)
+		return fmt.Errorf("control socket: %s is not a folder: remove it, or choose another path with the key control",
+			dir)
 	case int(owner) != uid && owner != 0:
 		return fmt.Errorf("control socket: %s belongs to user %d: choose another path with the key control", dir, owner)
 	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:
@@ -77,8 +78,8 @@ func removeStale(path string) error {
 			who = fmt.Sprintf("process %d", cred.Pid)
 		}
 		c.Close()
-		return fmt.Errorf("control socket: %s is in use by %s: stop it, or choose another path with the key control", path,
-			who)
+		return fmt.Errorf("control socket: %s is in use by %s: stop it, or choose another path with the key control",
+			path, who)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("control socket: %w", err)

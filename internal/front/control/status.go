@@ -45,7 +45,8 @@ func Namespace() string {
 
 // Finished is a download that was divided over the links and has ended.
 type Finished struct {
-	Result  string             `json:"result"` // "ok", "client_gone", or what is to blame: "link", "origin", "path" or "local"
+	// "ok", "client_gone", or what is to blame: "link", "origin", "path" or "local"
+	Result  string             `json:"result"`
 	At      time.Time          `json:"at"`
 	Seconds float64            `json:"seconds"`
 	Bytes   int64              `json:"bytes"` // bytes delivered to its client

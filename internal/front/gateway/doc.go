@@ -3,7 +3,7 @@
 //
 //	http://127.0.0.1:PORT/https/HOST/PATH   the object https://HOST/PATH
 //	http://127.0.0.1:PORT/TOKEN/https/HOST/PATH  the same, but for any host of the internet; see [Gateway.SetToken]
-//	http://127.0.0.1:PORT/simple/HOST/PATH  the same, but index pages of Python packages (PEP 503, PEP 691) lead back here
+//	http://127.0.0.1:PORT/simple/HOST/PATH  the same, but index pages of Python packages (PEP 503, 691) lead back here
 //	http://127.0.0.1:PORT/hf/HOST/PATH      the same, but answered as a Hugging Face hub without Xet storage
 //	http://127.0.0.1:PORT/brew/HOST/PATH    the same; Homebrew puts whole URLs into PATH
 //	http://127.0.0.1:PORT/v2/...            container registries, see oci.go

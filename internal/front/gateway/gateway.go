@@ -225,7 +225,8 @@ func (x *exchange) route() *failure {
 		return x.registry(rest)
 	}
 	return &failure{
-		http.StatusNotFound, "http_request_error", "Not found. Use /https/HOST/PATH; docs/GATEWAY.md lists the other paths.",
+		http.StatusNotFound, "http_request_error",
+		"Not found. Use /https/HOST/PATH; docs/GATEWAY.md lists the other paths.",
 	}
 }
 

@@ -29,7 +29,8 @@ func (x *exchange) huggingFace(t target) *failure {
 	for _, line := range h["Link"] {
 		for link := range strings.SplitSeq(line, ",") { // the hub's URLs have no commas
 			if link = strings.TrimSpace(link); !strings.Contains(link, "xet-") {
-				links = append(links, strings.Replace(link, "<https://"+t.host+"/", "<http://"+x.r.Host+"/hf/"+t.host+"/", 1))
+				links = append(links, strings.Replace(link, "<https://"+t.host+"/",
+					"<http://"+x.r.Host+"/hf/"+t.host+"/", 1))
 			}
 		}
 	}

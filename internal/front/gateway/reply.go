@@ -20,8 +20,7 @@ var kept = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Trailer", "Content-Length",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
 	"Set-Cookie", "Set-Cookie2", "Location", "Refresh", "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data",
-	"Public-Key-Pins",
-	"Service-Worker-Allowed", "Sourcemap", "X-Sourcemap", "Report-To", "Reporting-Endpoints", "Nel",
+	"Public-Key-Pins", "Service-Worker-Allowed", "Sourcemap", "X-Sourcemap", "Report-To", "Reporting-Endpoints", "Nel",
 }
 
 // harmless ensures that an answer can do nothing if a browser displays it.
@@ -78,7 +77,8 @@ func (x *exchange) reply(a *answer) {
 	}
 	out := &clientWriter{x: x}
 	if err := x.copy(out, a); err != nil {
-		x.g.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "error", err)
+		x.g.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed,
+			"error", err)
 		panic(http.ErrAbortHandler) // visibly incomplete
 	}
 	x.g.Log.Debug("answer sent", "method", x.r.Method, "status", a.StatusCode, "bytes", out.sent)

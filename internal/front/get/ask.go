@@ -22,9 +22,9 @@ const maxRedirects = 20
 
 // own are the fields that a download sets itself, and those that would change the framing of the request.
 var own = []string{
-	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Host", "Content-Length",
-	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
-	"Http2-Settings",
+	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Host",
+	"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer",
+	"Expect", "Http2-Settings",
 }
 
 // Reserved reports whether a line "Name: value" has a field that a download sets itself.
@@ -87,7 +87,8 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	if e := (*Error)(nil); errors.As(err, &e) { // without the text that net/http puts before it
 		return nil, w.at, e
 	}
-	return nil, w.at, nowhere(errors.New("the Location field is not a URL")) // the only error that net/http detects itself
+	// the only error that net/http detects itself
+	return nil, w.at, nowhere(errors.New("the Location field is not a URL"))
 }
 
 // walk is the position of a request that follows redirects.
@@ -154,7 +155,8 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
 			Kind: Server, Redirect: true, Host: next.url.Host,
-			Err:  fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
+			Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified",
+				next.url.Host),
 			Next: "to accept this, add --allow-downgrade, and verify the file with --checksum",
 		}
 	case len(via) > maxRedirects:
@@ -185,7 +187,8 @@ func inward(to location) *Error {
 // nowhere returns the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
-		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err),
+		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w",
+			err),
 		Next: "check the URL",
 	}
 }
@@ -205,7 +208,8 @@ func leads(resp *http.Response) bool {
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
 	if leads(resp) { // otherwise net/http would have followed it
 		return &Error{
-			Kind: Server, Redirect: true, Host: at.url.Host, Err: fmt.Errorf("the server answers %s without a Location field",
+			Kind: Server, Redirect: true, Host: at.url.Host,
+			Err: fmt.Errorf("the server answers %s without a Location field",
 				status(resp.StatusCode)), Next: "check the URL",
 		}
 	}

@@ -10,11 +10,12 @@
 // Until it is complete, a download is in FILE.part, and a claim (package partial) identifies the object and its
 // version. FILE itself appears by one rename after the last byte is on the disk. A .part is resumed only if
 //
-//  1. its claim proves that Tributary wrote it, and names the same URL or another one of the order, or the user gave a checksum;
-//  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the claim
-//     names, with the same strong validator and the same size;
-//  3. its bytes are known to be there: those that the claim counts without a gap if they were written in this boot, otherwise
-//     the ones that were synced;
+//  1. its claim proves that Tributary wrote it, and names the same URL or another one of the order, or the user gave a
+//     checksum;
+//  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the
+//     claim names, with the same strong validator and the same size;
+//  3. its bytes are known to be there: those that the claim counts without a gap if they were written in this boot,
+//     otherwise the ones that were synced;
 //  4. it is a regular file of this user that no other user may write to.
 //
 // A .part without a claim may belong to anything, so it is neither used nor overwritten unless the user asks for it. A

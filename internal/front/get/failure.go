@@ -36,8 +36,9 @@ type Error struct {
 	// Temporary reports whether the same download may work later without any action by the user.
 	Temporary bool
 	// how long the server asks to wait before that (Retry-After, RFC 9110 section 10.2.3); 0 = it does not say
-	After    time.Duration
-	Kept     string        // where the bytes received so far are, or why none were kept; "" if there is nothing to report
+	After time.Duration
+	// where the bytes received so far are, or why none were kept; "" if there is nothing to report
+	Kept     string
 	Status   int           // of the HTTP answer that is the error; 0 = there is none
 	Redirect bool          // the error is the target of a redirect
 	Host     string        // host of the last request; "" = none

@@ -42,7 +42,8 @@ type Getter struct {
 	// Transport carries the requests. transport.Transport divides them over all links.
 	Transport http.RoundTripper
 	Options
-	// Note passes messages other than progress and errors to the user, such as that a download starts again. May be nil.
+	// Note passes messages other than progress and errors to the user, such as that a download starts again. May be
+	// nil.
 	Note func(text string)
 }
 
@@ -199,7 +200,8 @@ func (d *download) note(text string) {
 // output is the destination of the bytes.
 type output interface {
 	io.Writer
-	// have returns how many bytes the output has without a gap, and their version. Without a version it cannot be resumed.
+	// have returns how many bytes the output has without a gap, and their version. Without a version it cannot be
+	// resumed.
 	have() (int64, *version)
 	// begin empties the output for a version.
 	begin(v version) error
@@ -305,7 +307,8 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		if cause != "" {
 			if d.restarts++; d.restarts > maxRestarts {
 				return false, &Error{
-					Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", repeatedly"), Next: "try again later",
+					Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", repeatedly"),
+					Next: "try again later",
 				}
 			}
 			d.note(cause + ": starting again")

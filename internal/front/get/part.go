@@ -62,7 +62,8 @@ func (d *download) openNamed(name string) (output, error) {
 	switch {
 	case err == nil && old.IsDir():
 		return nil, &Error{
-			Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d", taken: true,
+			Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d",
+			taken: true,
 		}
 	case err == nil && !old.Mode().IsRegular() && d.Output == "": // another user may have put it there to get the bytes
 		return nil, fileError(fmt.Errorf("%s %w", name, errNotRegular), name)
@@ -80,7 +81,8 @@ func (d *download) openNamed(name string) (output, error) {
 			return nil, errExisting
 		}
 		return nil, &Error{
-			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force",
+			Kind: File, Err: fmt.Errorf("%s exists", name),
+			Next:  "choose another name with -o, or replace it with --force",
 			taken: true,
 		}
 	}
@@ -348,7 +350,8 @@ func (p *part) complete() (sum string, err error) {
 		p.claim.Remove() // without a claim, the .part cannot be resumed
 		p.f.Close()
 		return sum, &Error{
-			Kind: Mismatch, Err: err, Next: "check the source of the checksum, and download the file again with --force",
+			Kind: Mismatch, Err: err,
+			Next: "check the source of the checksum, and download the file again with --force",
 			Kept: "the received file was kept as " + p.f.Name() + " for inspection",
 		}
 	}

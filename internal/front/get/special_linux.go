@@ -19,8 +19,8 @@ func openSpecial(name string) (*os.File, error) {
 	if err := followsOwn(name); err != nil {
 		return nil, err
 	}
-	// O_PATH only locates the file: the check comes before the file is opened, and the file opened later is the one that
-	// was checked.
+	// O_PATH only locates the file: the check comes before the file is opened, and the file opened later is the one
+	// that was checked.
 	found, err := os.OpenFile(name, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err

@@ -74,8 +74,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 			}
 			c.out, c.in = append([]byte(nil), out...), append([]byte(nil), in...)
 		case err == io.EOF && c.serving && len(p) == 1:
-			// A client that sends no more may wait for its answer (RFC 9112 section 9.6). net/http watches for clients that
-			// leave by reading one byte, and takes the end of what they send for that.
+			// A client that sends no more may wait for its answer (RFC 9112 section 9.6). net/http watches for clients
+			// that leave by reading one byte, and takes the end of what they send for that.
 			return 0, c.left()
 		default:
 			return n, err

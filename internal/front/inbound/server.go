@@ -17,8 +17,8 @@ import (
 // would see without it, except that a target has the bytes that the client sent.
 type Server struct {
 	*http.Server
-	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection itself,
-	// as for a redirected one; otherwise zero values. nil = they always are.
+	// Ends returns the two ends of a connection as its client sees them, if they are not those of the connection
+	// itself, as for a redirected one; otherwise zero values. nil = they always are.
 	Ends func(nc net.Conn) (local, remote netip.AddrPort)
 	TLS  TLS // if not nil, called when a client begins TLS on a connection that expects HTTP
 }

@@ -119,7 +119,8 @@ func replay(nc net.Conn, early []byte) *replayed {
 // serve does the handshake with the client.
 func (r *replayed) serve(ctx context.Context, leaf *tls.Certificate, offer []string) (*tls.Conn, error) {
 	c := tls.Server(r, &tls.Config{
-		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
+		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12,
+		SessionTicketsDisabled: true,
 	})
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()

@@ -26,9 +26,9 @@ type Config struct {
 	Pins      *Pins
 	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
 	Except    []string // hosts not to open, with all their subdomains
-	// Distrusts, if not nil, returns why a program is known not to accept certificates of the Authority before it has seen
-	// one, "" if it may accept them. It gets the program that was asked for last, and whether that limits the size of
-	// records (RFC 8449), as GnuTLS does and OpenSSL does not.
+	// Distrusts, if not nil, returns why a program is known not to accept certificates of the Authority before it has
+	// seen one, "" if it may accept them. It gets the program that was asked for last, and whether that limits the size
+	// of records (RFC 8449), as GnuTLS does and OpenSSL does not.
 	Distrusts func(program string, limitsRecords bool) Reason
 }
 

@@ -34,7 +34,8 @@ func (v *Visit) Asked() {
 func (i *Interceptor) forgive(program string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.reported = slices.DeleteFunc(i.reported, func(u Unopened) bool { return u.Reason == Closed && u.Program == program })
+	i.reported = slices.DeleteFunc(i.reported,
+		func(u Unopened) bool { return u.Reason == Closed && u.Program == program })
 }
 
 // NotHTTP records that the connection carries something that is not HTTP.

@@ -33,7 +33,8 @@ var (
 	granted = desc("budget_granted_bytes", "Bytes of the budget that are granted to transfers.")
 	held    = desc("budget_held_bytes", "Bytes of the budget that hold data.")
 	window  = desc("window_bytes", "Sum of the reorder windows of running transfers.")
-	ahead   = desc("window_held_bytes", "Bytes received beyond the next in-order offset, all running transfers together.")
+	ahead   = desc("window_held_bytes",
+		"Bytes received beyond the next in-order offset, all running transfers together.")
 	fullest = desc("window_occupancy_ratio", "The fullest window: held bytes divided by the window, 0 to 1.")
 	oldest  = desc("transfer_oldest_seconds", "Age of the longest-running transfer, 0 if none runs.")
 )
@@ -44,8 +45,8 @@ type statusCollector func() engine.Status
 // Describe implements prometheus.Collector.
 func (statusCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		linkState, linkGoodput, linkRTT, linkBans, linkJoules, undividedOpen, undividedRate, undividedBytes, running, budget,
-		granted, held, window, ahead, fullest, oldest,
+		linkState, linkGoodput, linkRTT, linkBans, linkJoules, undividedOpen, undividedRate, undividedBytes, running,
+		budget, granted, held, window, ahead, fullest, oldest,
 	} {
 		ch <- d
 	}

@@ -41,7 +41,8 @@ type relayCollector func() relay.ServerStatus
 // Describe implements prometheus.Collector.
 func (relayCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		relaySessions, relayLanes, relayFlows, relayBytes, relayRefused, relayHeld, relayMemory, relayTurned, relayDraining,
+		relaySessions, relayLanes, relayFlows, relayBytes, relayRefused, relayHeld, relayMemory, relayTurned,
+		relayDraining,
 	} {
 		ch <- d
 	}

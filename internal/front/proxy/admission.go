@@ -27,8 +27,8 @@ const (
 	sureClients = 64
 	// allClients limits the connections of all users together.
 	allClients = 1024
-	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user and
-	// users allowed by name.
+	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user
+	// and users allowed by name.
 	reservedClients = 512
 	// refusedClients limits the connections that get only 403 or 503.
 	refusedClients = 16
@@ -36,28 +36,30 @@ const (
 	maxTunnels = 128
 	// allTunnels limits the tunnels of all users together; named users may exceed it.
 	allTunnels = 768
-	// maxUnknownTunnels limits the tunnels of all users that cannot be distinguished; the rest of their connections is for
-	// requests.
+	// maxUnknownTunnels limits the tunnels of all users that cannot be distinguished; the rest of their connections is
+	// for requests.
 	maxUnknownTunnels = 3 * maxClients / 4
-	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links fairly:
-	// a GET beyond it is passed through over one link. So many fit into the engine's budget, each with the least grant.
+	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links
+	// fairly: a GET beyond it is passed through over one link. So many fit into the engine's budget, each with the
+	// least grant.
 	maxTransfers = 128
 )
 
 // client is one connection of a client.
 type client struct {
-	local, remote netip.AddrPort   // of the connection, as the client sees it
-	to            netip.AddrPort   // destination before it was redirected; zero = it was not
-	clear         string           // destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
-	visit         *intercept.Visit // of its tunnel that was opened; nil = none
-	opened        string           // destination ("host:port") of its tunnel that was opened; "" = none
-	user          admission.User
-	allowed       bool
-	untold        bool // its user could not be determined this time
-	place         admission.Place
-	app           func() int64 // see Config.App; it asks once
-	consent       transport.Consent
-	asks          atomic.Bool // some of its requests or tunnels depend on consent
+	local, remote netip.AddrPort // of the connection, as the client sees it
+	to            netip.AddrPort // destination before it was redirected; zero = it was not
+	// destination ("host:port") of its tunnel, whose requests are in the clear; "" = none
+	clear   string
+	visit   *intercept.Visit // of its tunnel that was opened; nil = none
+	opened  string           // destination ("host:port") of its tunnel that was opened; "" = none
+	user    admission.User
+	allowed bool
+	untold  bool // its user could not be determined this time
+	place   admission.Place
+	app     func() int64 // see Config.App; it asks once
+	consent transport.Consent
+	asks    atomic.Bool // some of its requests or tunnels depend on consent
 
 	mu            sync.Mutex      // over HTTP/2, requests are concurrent
 	session       Session         // nil = it shares all connections to origins with others

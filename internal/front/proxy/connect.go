@@ -172,6 +172,9 @@ func setKeepAlive(c net.Conn) {
 	if tcp, ok := c.(interface {
 		SetKeepAliveConfig(net.KeepAliveConfig) error
 	}); ok {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4})
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: keepAlive, Interval: keepAlive / 4,
+			Count: 4,
+		})
 	}
 }

@@ -7,11 +7,12 @@
 //
 // Invariants:
 //  1. Method, path and query reach the origin byte for byte (RFC 9110 section 7.7), framing is always our own.
-//  2. The client can see that an interrupted response is incomplete: the last chunk is missing, there are fewer bytes than
-//     Content-Length, or the connection is reset.
+//  2. The client can see that an interrupted response is incomplete: the last chunk is missing, there are fewer bytes
+//     than Content-Length, or the connection is reset.
 //  3. Only the goroutine that serves a request writes to its client, including interim responses.
 //  4. The proxy does not dial for a request that it refuses.
-//  5. URLs, fields and keys are not logged above debug level, and the proxy's own responses do not repeat parts of the request.
+//  5. URLs, fields and keys are not logged above debug level, and the proxy's own responses do not repeat parts of the
+//     request.
 //
 // Only net/http parses what clients send: a second parser in front of it would invite request smuggling. The behaviour
 // of net/http is accepted where it is harmless: it responds to a bad escape in a path with 400, adds Cache-Control:

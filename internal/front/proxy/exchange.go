@@ -37,7 +37,8 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	if r.ContentLength != 0 {
 		x.upload = &upload{
-			x: x, expect: r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
+			x: x, expect: r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"],
+				"100-continue"),
 		}
 		x.upload.told, x.upload.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 		x.upload.turn <- struct{}{}

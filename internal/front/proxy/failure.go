@@ -120,7 +120,8 @@ func (x *exchange) help() {
 		addr = local.String()
 	}
 	x.refuse(badRequest("this is an HTTP proxy, not a web server. Tell programs to use it:\n\n" +
-		"    export http_proxy=http://" + addr + " https_proxy=http://" + addr + " no_proxy=localhost,127.0.0.0/8,::1\n\n" +
+		"    export http_proxy=http://" + addr + " https_proxy=http://" + addr +
+		" no_proxy=localhost,127.0.0.0/8,::1\n\n" +
 		"or for one download: curl -x http://" + addr + " URL\n" +
 		"\"tributary status\" shows its links and downloads."))
 }

@@ -31,8 +31,8 @@ func removeHopByHop(h http.Header) {
 // request modifier or content format field (RFC 9110 section 6.5.1), and not in nominated.
 func trailerAllowed(name string, nominated []string) bool {
 	switch name {
-	case "Authorization", "Cache-Control", "Content-Encoding", "Content-Range", "Content-Type", "Cookie", "Expect", "Host",
-		"Max-Forwards", "Pragma", "Range", "Set-Cookie", "Www-Authenticate":
+	case "Authorization", "Cache-Control", "Content-Encoding", "Content-Range", "Content-Type", "Cookie", "Expect",
+		"Host", "Max-Forwards", "Pragma", "Range", "Set-Cookie", "Www-Authenticate":
 		return false
 	}
 	for _, hop := range hopByHop {

@@ -33,7 +33,10 @@ type openedTunnels struct {
 }
 
 func newOpenedTunnels(p *Proxy) *openedTunnels {
-	o := &openedTunnels{server: NewServer(p), requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
+	o := &openedTunnels{server: NewServer(p), requests: handoff{
+		conns:  make(chan net.Conn),
+		closed: make(chan struct{}),
+	}}
 	o.server.Protocols.SetHTTP2(true)
 	o.serving.Go(func() { _ = o.server.Serve(&o.requests) }) // it ends only when the handoff is closed
 	return o
@@ -212,7 +215,8 @@ func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	t := target{scheme: "https", host: r.Host, addr: addr, path: r.RequestURI}
 	switch {
 	case r.Method == http.MethodConnect:
-		return t, badRequest("This connection leads to a web server, which does not support CONNECT. Send CONNECT to the proxy itself.")
+		return t,
+			badRequest("This connection leads to a web server, which does not support CONNECT. Send CONNECT to the proxy itself.")
 	case !httpguts.ValidHeaderFieldName(r.Method): // both are tokens
 		return t, badRequest("The method has invalid characters.")
 	}
@@ -231,7 +235,8 @@ func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	}
 	if t.path == "" || t.path[0] != '/' && (t.path != "*" || r.Method != http.MethodOptions) ||
 		strings.ContainsFunc(t.path, func(c rune) bool { return c <= ' ' || c == '#' || c == 0x7f }) {
-		return t, badRequest("The path is empty, or has spaces, control characters or a fragment (#...). Percent-encode them, for example as %20.")
+		return t,
+			badRequest("The path is empty, or has spaces, control characters or a fragment (#...). Percent-encode them, for example as %20.")
 	}
 	_, _, f := splitAuthority(t.host)
 	return t, f

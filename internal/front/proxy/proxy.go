@@ -19,13 +19,14 @@ import (
 // Transport carries requests and tunnels to origins. transport.Transport implements it.
 type Transport interface {
 	// RoundTrip connects as the URL says and sends the request with its Host and fields unchanged. It returns the final
-	// answer, including a 101, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and decodes
-	// no content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. The body of a request with
-	// Expect is held back until the origin's 100 arrives or a short time has passed. The body may be read after RoundTrip
-	// returns, until the answer's body is closed. The values of the request's Trailer are set when its body has been read.
+	// answer, including a 101, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and
+	// decodes no content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. The body of a
+	// request with Expect is held back until the origin's 100 arrives or a short time has passed. The body may be read
+	// after RoundTrip returns, until the answer's body is closed. The values of the request's Trailer are set when its
+	// body has been read.
 	http.RoundTripper
-	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection. The context identifies
-	// its user, see transport.WithFlow.
+	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection. The context
+	// identifies its user, see transport.WithFlow.
 	DialTunnel(ctx context.Context, addr string) (c net.Conn, link string, err error)
 }
 
@@ -63,17 +64,18 @@ type Config struct {
 	DialOrigin func(ctx context.Context, addr string) (transport.Dialed, error)
 	// Carried, if not nil, is called with the number of bytes that a link carried for an answer or a tunnel.
 	Carried func(link string, bytes int64)
-	// Refused, if not nil, is called with the destination ("host:port") of a CONNECT that failed, and why: clients do not
-	// show that.
+	// Refused, if not nil, is called with the destination ("host:port") of a CONNECT that failed, and why: clients do
+	// not show that.
 	Refused func(destination, reason string)
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
 
-	// Untrusted, if not nil, reports whether some links must not see credentials. Tunnels are then not dialed before their
-	// first bytes show whether networks can read along.
+	// Untrusted, if not nil, reports whether some links must not see credentials. Tunnels are then not dialed before
+	// their first bytes show whether networks can read along.
 	Untrusted func() bool
 
-	// Overtaken, if not nil, is called when a tunnel got its first answer over another link than the one that it began on.
+	// Overtaken, if not nil, is called when a tunnel got its first answer over another link than the one that it began
+	// on.
 	Overtaken func(link string)
 
 	// TunnelPorts are the destination ports of tunnels that are open to clients from other machines.
@@ -130,7 +132,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.linger()
 		} else {
 			if e != http.ErrAbortHandler {
-				p.Log.Error("request handler panicked, its connection is closed", "panic", e, "stack", string(debug.Stack()))
+				p.Log.Error("request handler panicked, its connection is closed", "panic", e, "stack",
+					string(debug.Stack()))
 			}
 			panic(http.ErrAbortHandler)
 		}

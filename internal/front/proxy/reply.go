@@ -32,7 +32,8 @@ func (x *exchange) reply(a *answer) {
 		h["Content-Type"] = nil // keeps net/http from guessing one (R29)
 	}
 	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() && x.r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // R59; content that is still to come cannot be distinguished from a next request (R57)
+		// R59; content that is still to come cannot be distinguished from a next request (R57)
+		h.Set("Connection", "close")
 	}
 	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") &&
 		a.ContentLength < 0 && !bodiless
@@ -53,7 +54,8 @@ func (x *exchange) reply(a *answer) {
 		err = x.copyBody(out, a)
 	}
 	if err != nil {
-		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "error", err)
+		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed,
+			"error", err)
 		panic(http.ErrAbortHandler) // visibly incomplete: see cutoff.Show
 	}
 	x.boundWrite() // of the last chunk

@@ -39,11 +39,12 @@ func parseTarget(r *http.Request) (target, *failure) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
-	// Programs that cannot split a URL send it whole. They authenticate on their own: what they send, or what the server
-	// asks for, may be another scheme than Basic, which would show the password.
+	// Programs that cannot split a URL send it whole. They authenticate on their own: what they send, or what the
+	// server asks for, may be another scheme than Basic, which would show the password.
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	if strings.Contains(path, "#") {
-		return target{}, badRequest("The URL has a fragment (#...), which must not be sent. Remove it, or write # as %23.")
+		return target{},
+			badRequest("The URL has a fragment (#...), which must not be sent. Remove it, or write # as %23.")
 	}
 	host, given, f := splitAuthority(authority)
 	if f != nil {
@@ -71,7 +72,8 @@ func splitAuthority(s string) (host, port string, f *failure) {
 		host, port, ok = strings.Cut(inner, "]")
 		addr, err := netip.ParseAddr(host)
 		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", "", badRequest("The host in brackets is not an IPv6 address. Write it like [2001:db8::1], without a zone.")
+			return "", "",
+				badRequest("The host in brackets is not an IPv6 address. Write it like [2001:db8::1], without a zone.")
 		}
 		if port, ok = strings.CutPrefix(port, ":"); !ok && port != "" {
 			return "", "", badRequest("Only a port may follow an address in brackets.")
@@ -100,8 +102,8 @@ func notInHost(c rune) bool {
 // requestURL returns a URL that net/http dials as t.addr and writes as t.path, byte for byte.
 func requestURL(t target) *url.URL {
 	if strings.HasPrefix(t.path, "//") {
-		// URL.RequestURI puts the scheme before an Opaque that begins with "//". In absolute-form, which every origin must
-		// accept (RFC 9112 section 3.2.2), the path keeps its bytes.
+		// URL.RequestURI puts the scheme before an Opaque that begins with "//". In absolute-form, which every origin
+		// must accept (RFC 9112 section 3.2.2), the path keeps its bytes.
 		return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: "//" + t.host + t.path}
 	}
 	return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: t.path}

@@ -37,7 +37,10 @@ type Transparent struct {
 // NewTransparent returns the server for p. Original returns the destination of a connection before it was redirected;
 // an error means that it was not.
 func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error)) *Transparent {
-	t := &Transparent{p: p, original: original, requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
+	t := &Transparent{p: p, original: original, requests: handoff{
+		conns:  make(chan net.Conn),
+		closed: make(chan struct{}),
+	}}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	t.server = NewServer(p)
 	return t

@@ -23,7 +23,8 @@ func upgradeOffer(r *http.Request) string {
 func (x *exchange) switchProtocols(a *answer, offer string) {
 	origin, ok := a.Body.(io.ReadWriteCloser)
 	if offer == "" || !httpguts.HeaderValuesContainsToken(a.Header["Upgrade"], offer) || !ok {
-		x.refuse(badGateway("http_upgrade_failed", "The server switched to a protocol that was not requested. Try again."))
+		x.refuse(badGateway("http_upgrade_failed",
+			"The server switched to a protocol that was not requested. Try again."))
 		return
 	}
 	h := a.Header

@@ -53,6 +53,7 @@ func wish(ctx context.Context, h http.Header) (context.Context, *failure) {
 			}
 		}
 	}
-	return ctx, badRequest("The field " + wishField + " is not understood. Use one of goal=" + strings.Join(schedule.Goals(), ", goal=") +
+	return ctx, badRequest("The field " + wishField + " is not understood. Use one of goal=" +
+		strings.Join(schedule.Goals(), ", goal=") +
 		", within=SECONDS, bitrate=BITS_PER_SECOND.")
 }

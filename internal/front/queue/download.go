@@ -189,7 +189,8 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 			Taken: func(file string) bool {
 				taken := false
 				_ = q.ask(ctx, func() error {
-					taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
+					taken = slices.ContainsFunc(q.list(),
+						func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
 					return nil
 				})
 				return taken

@@ -57,7 +57,8 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	}
 	for _, d := range s.Waiting {
 		t := &task{Download: d}
-		if size, ok := q.Partial.Completed(t.File, t.URLs); ok { // the process was killed before it recorded the completion
+		// the process was killed before it recorded the completion
+		if size, ok := q.Partial.Completed(t.File, t.URLs); ok {
 			t.Status, t.Size, t.Have = Complete, size, size
 			q.stopped, q.dirty = append(q.stopped, t), true
 			continue

@@ -87,8 +87,9 @@ func files(d queue.Download) any {
 		file = filepath.Join(d.Dir, d.Out)
 	}
 	return []any{map[string]any{
-		"index": "1", "path": file, "length": number(max(d.Size, 0)), "completedLength": number(d.Have), "selected": "true",
-		"uris": uris(d),
+		"index": "1", "path": file, "length": number(max(d.Size, 0)), "completedLength": number(d.Have),
+		"selected": "true",
+		"uris":     uris(d),
 	}}
 }
 

@@ -51,7 +51,10 @@ func (o options) orders() bool {
 
 // apply applies the options to an order.
 func (o options) apply(to *queue.Order) {
-	for name, field := range map[string]*string{"dir": &to.Dir, "out": &to.Out, "referer": &to.Referer, "user-agent": &to.UserAgent} {
+	for name, field := range map[string]*string{
+		"dir": &to.Dir, "out": &to.Out, "referer": &to.Referer,
+		"user-agent": &to.UserAgent,
+	} {
 		if o[name] != nil {
 			*field = o.text(name)
 		}

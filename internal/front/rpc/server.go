@@ -42,12 +42,13 @@ type Config struct {
 	Session string // ID of this run, 40 hexadecimal digits
 	Log     *slog.Logger
 
-	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs Tributary
-	// are let in.
+	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs
+	// Tributary are let in.
 	Owner admission.Owner
 	// Pairings are the extensions that the user has paired; the zero value has none and does not accept new ones.
 	Pairings Pairings
-	// Origins are the pages that may call in addition to extensions: "https://example.com", or "null" for pages in files.
+	// Origins are the pages that may call in addition to extensions: "https://example.com", or "null" for pages in
+	// files.
 	Origins []string
 }
 
@@ -76,7 +77,8 @@ func NewServer(c Config) *Server {
 // guarded returns a server for root and the user who runs Tributary.
 func (s *Server) guarded(h http.Handler) *http.Server {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime, IdleTimeout: idleTime,
+		Handler: h, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime,
+		IdleTimeout:    idleTime,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), // may quote requests
 		Protocols:      new(http.Protocols),

@@ -81,7 +81,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 					return
 				}
 				if known.Load() && write(map[string]any{
-					"jsonrpc": "2.0", "method": notifications[e.Status], "params": []any{map[string]string{"gid": e.GID}},
+					"jsonrpc": "2.0", "method": notifications[e.Status],
+					"params": []any{map[string]string{"gid": e.GID}},
 				}) != nil {
 					return
 				}

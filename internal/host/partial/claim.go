@@ -153,7 +153,8 @@ func (c claim) proves(is status, touched int64) error {
 	case c.writing:
 		last = touched + int64(killSlack)
 	}
-	same := c.is(is.identity, sameBoot) || is.made && c.Closed && c.Born != 0 && c.Born == is.Born // and not changed since
+	// and not changed since
+	same := c.is(is.identity, sameBoot) || is.made && c.Closed && c.Born != 0 && c.Born == is.Born
 	switch {
 	case is.coarse():
 		return errCoarse

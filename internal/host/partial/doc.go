@@ -5,11 +5,11 @@
 // servers choose. So each partial file has a claim in the user's state folder, which no server can name. A claim is
 // found by the path of its file, and is valid only for this one file:
 //
-//   - its inode and birth time (and in the same boot, its device) are those of the file that was created for the download. A copy, a
-//     restored backup or a new file of the same name differs in them, even if it got the old inode;
-//   - its status has not changed since Tributary last wrote to it. The kernel sets this time, and no program can choose it. If the
-//     process was killed between a write and its record, the file may have changed up to a second later than the claim; after a power
-//     failure, which may lose the last writes to either, up to two minutes;
+//   - its inode and birth time (and in the same boot, its device) are those of the file that was created for the
+//     download. A copy, a restored backup or a new file of the same name differs in them, even if it got the old inode;
+//   - its status has not changed since Tributary last wrote to it. The kernel sets this time, and no program can choose
+//     it. If the process was killed between a write and its record, the file may have changed up to a second later than
+//     the claim; after a power failure, which may lose the last writes to either, up to two minutes;
 //   - it has at least the bytes that the claim counts.
 //
 // A file system without birth times (NFS, many in user space) is left with inode, device and the time of the change; if

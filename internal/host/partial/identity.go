@@ -59,8 +59,9 @@ func statusAt(fd int, path string, flags int) (status, error) {
 			return status{}, err
 		}
 		return status{
-			identity: identity{uint64(s.Dev), uint64(s.Ino), 0}, size: s.Size, changed: s.Ctim.Nano(), modified: s.Mtim.Nano(),
-			regular: s.Mode&unix.S_IFMT == unix.S_IFREG,
+			identity: identity{uint64(s.Dev), uint64(s.Ino), 0}, size: s.Size, changed: s.Ctim.Nano(),
+			modified: s.Mtim.Nano(),
+			regular:  s.Mode&unix.S_IFMT == unix.S_IFREG,
 		}, nil
 	}
 	if err != nil {

@@ -75,7 +75,8 @@ func sockets(pid int) (files []string) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	fds, _ := os.ReadDir(dir) // the process ended, or is another user's
 	for _, fd := range fds {
-		if target, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && strings.HasPrefix(target, "socket:") {
+		if target, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil &&
+			strings.HasPrefix(target, "socket:") {
 			files = append(files, target)
 		}
 	}

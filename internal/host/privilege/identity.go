@@ -24,7 +24,8 @@ func find(account string) (identity, error) {
 	if err != nil {
 		uid, notNumber := strconv.ParseInt(account, 10, 31)
 		if notNumber != nil || uid < 0 {
-			return identity{}, fmt.Errorf("%w %q: want the name or the ID of a user of this machine", ErrAccount, account)
+			return identity{}, fmt.Errorf("%w %q: want the name or the ID of a user of this machine", ErrAccount,
+				account)
 		}
 		if u, err = user.LookupId(account); err != nil {
 			u = &user.User{Uid: account, Gid: account, Username: account, HomeDir: "/"}

@@ -22,7 +22,8 @@ func (iptables) name() string { return "iptables" }
 func (iptables) script(r Rules, hooked, six bool) string {
 	return part("nat", "tcp", r, hooked, six, func(over, who string) (rules []string) {
 		for _, p := range r.Ports {
-			rules = append(rules, fmt.Sprintf("-o %s -p tcp --dport %d %s-j REDIRECT --to-ports %d", over, p, who, r.To))
+			rules = append(rules, fmt.Sprintf("-o %s -p tcp --dport %d %s-j REDIRECT --to-ports %d", over, p, who,
+				r.To))
 		}
 		return rules
 	})

@@ -50,7 +50,8 @@ type Rules struct {
 	Except []Users        // users whose connections are not, though they are among Users
 	NoIPv6 bool           // only connections over IPv4
 	Leave  []netip.Prefix // destinations that are not redirected
-	// NoQUIC rejects UDP traffic to port 443 that would be redirected if it were TCP, so that programs fall back to TCP.
+	// NoQUIC rejects UDP traffic to port 443 that would be redirected if it were TCP, so that programs fall back to
+	// TCP.
 	NoQUIC bool
 
 	// Over names the interfaces over which the system would send the redirected connections. Connections over other
@@ -81,7 +82,8 @@ func (r Rules) Check() error {
 // plain reports whether the name of an interface has no special meaning in the languages of firewalls.
 func plain(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' ||
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' ||
+			r == '-' ||
 			r == '@')
 	})
 }

@@ -27,6 +27,7 @@ func EndLeft(folder string) {
 
 // names reports whether the environment of a process names files of a folder.
 func names(pid int, folder string) bool {
-	environ, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ")) // fails for processes of other users
+	// fails for processes of other users
+	environ, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	return bytes.Contains(environ, []byte("="+folder+"/"))
 }

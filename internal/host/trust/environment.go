@@ -61,7 +61,8 @@ func Environment(env []string, command string, f *Folder, proxy string, certific
 			e.set(name, e.bundle(file))
 		}
 	}
-	if file := given.get("MOJO_CA_FILE"); given.get("MOJO_PROXY") == "" && (file == "" || e.get("MOJO_CA_FILE") != file) {
+	if file := given.get("MOJO_CA_FILE"); given.get("MOJO_PROXY") == "" &&
+		(file == "" || e.get("MOJO_CA_FILE") != file) {
 		e.set("MOJO_PROXY", "1") // Mojo::UserAgent reads the other variables then
 	}
 	if given.get(certFile) == "" && e.allows(Limits("openssl", given.get, systemRoot)...) {
@@ -199,8 +200,8 @@ func (e *environment) hg() {
 	files := filepath.SplitList(e.get("HGRCPATH"))
 	if len(files) == 0 { // what Mercurial reads without the variable
 		files = matching([]string{
-			"/usr/lib/python3*/*-packages/mercurial/defaultrc", "/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d", "~/.hgrc",
-			"~config/hg/hgrc",
+			"/usr/lib/python3*/*-packages/mercurial/defaultrc", "/etc/mercurial/hgrc", "/etc/mercurial/hgrc.d",
+			"~/.hgrc", "~config/hg/hgrc",
 		}, e.get, systemRoot)
 	}
 	e.set("HGRCPATH", strings.Join(append(files, path), string(filepath.ListSeparator)))

@@ -24,10 +24,10 @@ var python = follower{
 	},
 	moved: []string{"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"},
 	lists: []string{
-		"~/.local/lib/python3*/site-packages/certifi/cacert.pem", "/usr/local/lib/python3*/*-packages/certifi/cacert.pem",
+		"~/.local/lib/python3*/site-packages/certifi/cacert.pem",
+		"/usr/local/lib/python3*/*-packages/certifi/cacert.pem",
 		"~/.local/share/pipx", "~/.local/pipx", "~/.local/share/uv/tools", "$PWD/pyvenv.cfg", "$PWD/*/pyvenv.cfg",
-		"$PWD/.*/pyvenv.cfg",
-		"~/miniconda3", "~/anaconda3", "/opt/conda",
+		"$PWD/.*/pyvenv.cfg", "~/miniconda3", "~/anaconda3", "/opt/conda",
 	},
 }
 

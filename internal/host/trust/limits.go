@@ -52,8 +52,8 @@ var programs = map[string]program{
 		clients:     []string{"CONDA_CLIENT_SSL_CERT"},
 		files: []string{
 			"/etc/conda/.condarc", "/etc/conda/condarc", "/etc/conda/condarc.d/*", "/opt/conda/.condarc", "~/.condarc",
-			"~/.conda/.condarc",
-			"~/.conda/condarc", "~/.conda/condarc.d/*", "~config/conda/.condarc", "~config/conda/condarc",
+			"~/.conda/.condarc", "~/.conda/condarc", "~/.conda/condarc.d/*", "~config/conda/.condarc",
+			"~config/conda/condarc",
 		},
 		keys:   regexp.MustCompile(`^\s*(ssl_verify|client_ssl_cert)\s*:\s*["']?([^\s"'#]+)`),
 		client: "client",
@@ -116,9 +116,9 @@ var programs = map[string]program{
 	"perl": {authorities: []string{"PERL_LWP_SSL_CA_FILE", "HTTPS_CA_FILE", "PERL_LWP_SSL_CA_PATH", "HTTPS_CA_DIR"}},
 	"php": {
 		files: []string{
-			"/etc/php.ini", "/etc/php.d/*.ini", "/etc/php/*/cli/php.ini", "/etc/php/*/cli/conf.d/*.ini", "/etc/php/php.ini",
-			"/etc/php/conf.d/*.ini",
-			"/usr/local/etc/php/php.ini", "/usr/local/etc/php/conf.d/*.ini", "$PHPRC", "$PHPRC/php.ini",
+			"/etc/php.ini", "/etc/php.d/*.ini", "/etc/php/*/cli/php.ini", "/etc/php/*/cli/conf.d/*.ini",
+			"/etc/php/php.ini", "/etc/php/conf.d/*.ini", "/usr/local/etc/php/php.ini",
+			"/usr/local/etc/php/conf.d/*.ini", "$PHPRC", "$PHPRC/php.ini",
 		},
 		keys: regexp.MustCompile(`(?i)^\s*(openssl\.cafile|openssl\.capath|curl\.cainfo)\s*=\s*"?([^"\s;]+)`),
 	},

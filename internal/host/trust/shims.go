@@ -24,7 +24,8 @@ func (e *environment) shims(proxy string, usual, builtIn certificates) {
 	}
 	if len(Limits("links", e.get, systemRoot)) == 0 { // which also finds proxies of the user
 		address := strings.TrimPrefix(proxy, "http://")
-		e.shim("links", "-http-proxy", address, "-https-proxy", address, "-no-proxy-domains", "localhost,127.0.0.1,[::1]")
+		e.shim("links", "-http-proxy", address, "-https-proxy", address, "-no-proxy-domains",
+			"localhost,127.0.0.1,[::1]")
 	}
 	if len(Limits("dnf", e.get, systemRoot)) == 0 {
 		for _, name := range []string{"dnf", "dnf5", "microdnf", "yum"} {

@@ -94,7 +94,8 @@ const byteOrderMark = "\ufeff"
 // layoutOf returns an error for content that cannot be edited by lines.
 func layoutOf(path, text string) (layout, error) {
 	if bytes.IndexByte([]byte(text), 0) >= 0 {
-		return layout{}, fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or edit it yourself; --print shows the changes", path)
+		return layout{},
+			fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or edit it yourself; --print shows the changes", path)
 	}
 	l := layout{newline: "\n", ended: text == "" || text == byteOrderMark || strings.HasSuffix(text, "\n")}
 	if i := strings.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {

@@ -71,7 +71,8 @@ func find(path string, uid int) (place, error) {
 			case len(rest) > 1:
 				return place{}, fmt.Errorf("%s is not a folder", next)
 			case !mine:
-				return place{}, fmt.Errorf("%s belongs to user %d: run this as that user: %w", next, is.Uid, fs.ErrPermission)
+				return place{}, fmt.Errorf("%s belongs to user %d: run this as that user: %w", next, is.Uid,
+					fs.ErrPermission)
 			case is.Mode&0o002 != 0:
 				return place{}, fmt.Errorf("every user may write to %s: %w", next, fs.ErrPermission)
 			case is.Nlink > 1:

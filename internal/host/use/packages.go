@@ -104,8 +104,8 @@ func dnf(p *plan) error {
 			for _, l := range linesOf(text) {
 				if name, _, ok := strings.Cut(l.text, "="); ok && slices.Contains([]string{"metalink", "mirrorlist"},
 					strings.TrimSpace(name)) {
-					p.note("%s has a %s, which bypasses the gateway: replace it with a baseurl, and run this again", path,
-						strings.TrimSpace(name))
+					p.note("%s has a %s, which bypasses the gateway: replace it with a baseurl, and run this again",
+						path, strings.TrimSpace(name))
 					break
 				}
 			}
@@ -118,7 +118,8 @@ func dnf(p *plan) error {
 	if len(p.files) == 0 {
 		return errors.New("no repository in /etc/yum.repos.d names an https server by baseurl" + notes(p.notes))
 	}
-	p.checks = slices.DeleteFunc(p.checks, func(at string) bool { return strings.Contains(at, "$") }) // variables of dnf
+	// variables of dnf
+	p.checks = slices.DeleteFunc(p.checks, func(at string) bool { return strings.Contains(at, "$") })
 	return nil
 }
 

@@ -91,8 +91,8 @@ func (p *plan) through(prefix, upstream string) (at string, ok bool) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user = authority[:i+1]
 	}
-	return "http://" + user + p.Gateway + "/" + prefix + "/" + strings.TrimSuffix(strings.ToLower(u.Host), ":443") + path,
-		true
+	return "http://" + user + p.Gateway + "/" + prefix + "/" + strings.TrimSuffix(strings.ToLower(u.Host), ":443") +
+		path, true
 }
 
 // own reports whether a URL leads to the gateway.
@@ -170,7 +170,8 @@ func (p *plan) onlyOne(given, own string) (string, error) {
 }
 
 func notInURL(c rune) bool {
-	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._~:/@%+=[]", c)
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+		!strings.ContainsRune("-._~:/@%+=[]", c)
 }
 
 // notHTTPS returns the error for a URL that the gateway does not fetch.

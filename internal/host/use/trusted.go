@@ -11,7 +11,8 @@ import (
 // trusted returns an error if the program's own settings limit which servers it accepts, or prove to servers who the
 // user is: the gateway verifies servers with the system's certificates, and has no others.
 func (p *plan) trusted() error {
-	all := slices.DeleteFunc(trust.Limits(p.program, p.Getenv, p.Root), func(l trust.Limit) bool { return !p.concerns(l) })
+	all := slices.DeleteFunc(trust.Limits(p.program, p.Getenv, p.Root),
+		func(l trust.Limit) bool { return !p.concerns(l) })
 	if roots, err := trust.SystemRoots(); err == nil {
 		all = roots.Narrower(all)
 	}

@@ -143,12 +143,14 @@ func (l ledger) read() (record, error) {
 		err = json.Unmarshal(b, &r)
 	}
 	if err != nil || r.Version != fileVersion || r.Spent == nil {
-		return record{}, fmt.Errorf("%s is damaged or was written by another version; delete it to start again at 0", l.path)
+		return record{}, fmt.Errorf("%s is damaged or was written by another version; delete it to start again at 0",
+			l.path)
 	}
 	for account, days := range r.Spent {
 		for _, n := range days {
 			if n < 0 {
-				return record{}, fmt.Errorf("%s says that %s has spent %d bytes; delete it to start again at 0", l.path, account, n)
+				return record{}, fmt.Errorf("%s says that %s has spent %d bytes; delete it to start again at 0", l.path,
+					account, n)
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// margin is how many bytes the receive buffers of an account may grow by until the keeper looks again, which it does
-	// with each lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 it is at most 32 times
-	// that, when a connection has read its first window.
+	// margin is how many bytes the receive buffers of an account may grow by until the keeper looks again, which it
+	// does with each lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 it is at most 32
+	// times that, when a connection has read its first window.
 	margin = 64 * lease
 	// newcomer is the assumed size of the buffer of a connection that look has not measured yet.
 	newcomer = 1 << 20

@@ -251,8 +251,8 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
 	}
-	// After a final answer in place of the 100, the body must not be sent (RFC 9110 section 10.1.1); net/http withholds it
-	// only on a connection that is not reused.
+	// After a final answer in place of the 100, the body must not be sent (RFC 9110 section 10.1.1); net/http withholds
+	// it only on a connection that is not reused.
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}

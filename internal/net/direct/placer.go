@@ -21,8 +21,8 @@ import (
 
 const (
 	measureEvery = 500 * time.Millisecond // while something runs
-	// idleEvery is the maximum time between two measurements, reached by doubling while nothing runs. It bounds the time
-	// until the Placer notices that a program uses a connection again whose link has died.
+	// idleEvery is the maximum time between two measurements, reached by doubling while nothing runs. It bounds the
+	// time until the Placer notices that a program uses a connection again whose link has died.
 	idleEvery = 4 * time.Second
 	// maxProgram is the maximum length, in bytes, of a program's name, which the program itself chooses.
 	maxProgram = 128
@@ -34,13 +34,14 @@ type Placer struct {
 	// Busy, if not nil, is called when the number of running tunnels and requests changes, or the number of those among
 	// them whose program could use further links. It must neither block nor call the Placer.
 	Busy func(all, spread int)
-	// Remembered, if not nil, returns the earlier goodput of the network behind a link, in bytes per second, 0 if unknown.
+	// Remembered, if not nil, returns the earlier goodput of the network behind a link, in bytes per second, 0 if
+	// unknown.
 	Remembered func(l link.Link) float64
 	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, then nil when
 	// there are none left. It must neither block nor call the Placer.
 	Overdue func(name string, of []engine.Overdue)
-	// Relay, if not nil, returns how many bytes the lanes to a relay have carried, by name of the link, and the number of
-	// tunnels through it. It must not call the Placer.
+	// Relay, if not nil, returns how many bytes the lanes to a relay have carried, by name of the link, and the number
+	// of tunnels through it. It must not call the Placer.
 	Relay func() (carried map[string]int64, tunnels int)
 
 	wake chan struct{}

@@ -59,7 +59,10 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string,
 		select {
 		case <-over:
 			cancel()
-			return origin.Dialed{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
+			return origin.Dialed{}, &engine.AttemptError{
+				Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot,
+				Err: full[0],
+			}
 		case <-freed:
 			cancel()
 			if ctx.Err() != nil {

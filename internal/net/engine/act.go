@@ -23,7 +23,8 @@ func (r *run) attemptEnded(e event) {
 			Took: time.Since(f.sent),
 		})
 		if e.Outcome != fault.Complete && e.Outcome != fault.Canceled {
-			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error", e.err)
+			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error",
+				e.err)
 		}
 	}
 	delete(r.attempts, e.Attempt)
@@ -134,7 +135,10 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 			r.spots.begin(a)
 		}
 		if r.opening.Version() != nil {
-			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: a.Rule.String()})
+			r.e.observe(Event{
+				Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name,
+				Reason: a.Rule.String(),
+			})
 		}
 		r.conns[a.Conn].requests <- f
 	case transfer.Compare:

@@ -16,7 +16,8 @@ var ErrCosts = errors.New("the link costs money now, which was not allowed")
 // Request is a client's GET that may become a transfer.
 type Request struct {
 	Target Target
-	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
+	// the client's end-to-end fields, Range and conditional fields included; package opening reads them
+	Header http.Header
 	Options
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
@@ -30,8 +31,8 @@ type Response struct {
 	ContentLength int64       // -1 if unknown
 	// version that the content belongs to: only content of the same version may be joined to it later
 	ID Identity
-	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
-	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
+	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer
+	// must be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
 	Body    Body
 	Trailer http.Header
 }
@@ -46,8 +47,8 @@ type Body interface {
 	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
-// Status is a snapshot for observers: metrics, `tributary status`, the live page and the app get these types as they are
-// here, as JSON. Rates are bytes per second, times seconds.
+// Status is a snapshot for observers: metrics, `tributary status`, the live page and the app get these types as they
+// are here, as JSON. Rates are bytes per second, times seconds.
 type Status struct {
 	Links     []LinkStatus
 	Transfers []TransferStatus // by ID
@@ -55,8 +56,8 @@ type Status struct {
 	Undivided int // running tunnels and requests that pass through; the engine does not know them
 }
 
-// LinkStatus is a link as observers see it. The engine counts the content of responses, including second copies; what it
-// does not know is added to its rates and bytes above it, see [transport.Transport.Status].
+// LinkStatus is a link as observers see it. The engine counts the content of responses, including second copies; what
+// it does not know is added to its rates and bytes above it, see [transport.Transport.Status].
 type LinkStatus struct {
 	Name    string  `json:"name"`
 	State   string  `json:"state"`            // "up", "suspect", "banned", "probing", "down"
@@ -72,8 +73,8 @@ type LinkStatus struct {
 	UndividedBytes int64   `json:"undivided_bytes"` // since the start, counted in Bytes
 	UndividedRate  float64 `json:"-"`               // counted in Goodput
 
-	// Energy that downloads have used on the link's radio according to the model, and the state of the radio; "" = the radio
-	// is not known. Tunnels and requests that pass through are not counted.
+	// Energy that downloads have used on the link's radio according to the model, and the state of the radio; "" = the
+	// radio is not known. Tunnels and requests that pass through are not counted.
 	Joules float64 `json:"radio_joules,omitempty"`
 	Radio  string  `json:"radio_state,omitempty"`
 
@@ -100,8 +101,8 @@ type Memory struct {
 // TransferStatus is one running transfer for observers. Offsets count from the beginning of the object.
 type TransferStatus struct {
 	ID uint64 `json:"id"`
-	// Host is the origin as the client named it, and Name the last part of the object's path. Only the client's user may see
-	// them: the live page shows them, JSON leaves them out.
+	// Host is the origin as the client named it, and Name the last part of the object's path. Only the client's user
+	// may see them: the live page shows them, JSON leaves them out.
 	Host, Name string `json:"-"`
 
 	Size    int64       `json:"size"`         // -1 = unknown

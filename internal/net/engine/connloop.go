@@ -62,15 +62,16 @@ type connLoop struct {
 	id       uint32
 	link     int8
 	requests chan *attempt // from the loop
-	sent     chan sending  // from the sender to the reader; only the reader reports how attempts end, to keep their order
-	ctx      context.Context
-	end      context.CancelFunc
-	keep     atomic.Bool // release the connection when all is read
-	got      int64       // bytes of bodies that the reader has read
-	block    *block      // which the reader fills, one answer after the other; nil = none
-	fill     int         // bytes in it
-	alive    sync.WaitGroup
-	running  atomic.Int32 // goroutines in alive
+	// from the sender to the reader; only the reader reports how attempts end, to keep their order
+	sent    chan sending
+	ctx     context.Context
+	end     context.CancelFunc
+	keep    atomic.Bool // release the connection when all is read
+	got     int64       // bytes of bodies that the reader has read
+	block   *block      // which the reader fills, one answer after the other; nil = none
+	fill    int         // bytes in it
+	alive   sync.WaitGroup
+	running atomic.Int32 // goroutines in alive
 
 	mu   sync.Mutex
 	conn Conn
@@ -296,7 +297,8 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
-			Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close,
+			Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total,
+			Close: response.Close,
 		}})
 	}
 	if err := l.body(c, f, response.Body, response.Range); err != nil {

@@ -5,8 +5,8 @@ import "github.com/tributary-http/tributary/internal/core/segment"
 const (
 	batchBytes = 256 << 10 // bytes handed to the writer at once
 
-	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection loops
-	// add the data that they have read meanwhile, a block for each waiting event.
+	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection
+	// loops add the data that they have read meanwhile, a block for each waiting event.
 	scatterHold = 4 << 20
 )
 

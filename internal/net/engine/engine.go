@@ -45,8 +45,8 @@ type Config struct {
 	// unchanged. It must not block.
 	Behind func(link.Link, netip.Addr) netip.Addr
 
-	// Goodput, if not nil, is called with the total goodput of all transfers over a link that they keep busy, in bytes per
-	// second. It must not block.
+	// Goodput, if not nil, is called with the total goodput of all transfers over a link that they keep busy, in bytes
+	// per second. It must not block.
 	Goodput func(link string, perSecond float64)
 
 	// Lied, if not nil, reports whether a link recently showed a false certificate for the host at addr. It must not
@@ -57,8 +57,8 @@ type Config struct {
 	// those that further links, including metered ones, could help. It must not block.
 	Running func(transfers, further int)
 
-	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over
-	// it are dead.
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections
+	// over it are dead.
 	LinkDown func(name string)
 }
 

@@ -54,11 +54,11 @@ const maxName = 200
 
 // Opener opens connections to origins. Package origin implements it.
 type Opener interface {
-	// Open returns a connection to t's origin that uses only link l, DNS included. It may be one that an earlier transfer
-	// released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
+	// Open returns a connection to t's origin that uses only link l, DNS included. It may be one that an earlier
+	// transfer released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
 	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
-	// Warm hands over a connection over l to addr ("host:port") on which nothing was sent: an Open within the next seconds
-	// may use it instead of a new one.
+	// Warm hands over a connection over l to addr ("host:port") on which nothing was sent: an Open within the next
+	// seconds may use it instead of a new one.
 	Warm(l link.Link, addr string, c net.Conn, i link.Info)
 }
 
@@ -72,19 +72,19 @@ type Conn interface {
 	// RangeRequest's Interim. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError;
 	// when the answer is intact but not wanted (Unwanted, Changed, ...), the RangeResponse is returned with it.
 	Next() (*RangeResponse, error)
-	// Cut ends the answer to the request with this ID at offset end, or at the offset read so far, if that is greater. It
-	// reports whether the body ends there: an answer that has been read to its end is not cut, and HTTP/1.1 cannot cut. It
-	// may be called at any time and does not block.
+	// Cut ends the answer to the request with this ID at offset end, or at the offset read so far, if that is greater.
+	// It reports whether the body ends there: an answer that has been read to its end is not cut, and HTTP/1.1 cannot
+	// cut. It may be called at any time and does not block.
 	Cut(id uint32, end int64) bool
 	// Info describes how the connection was made.
 	Info() ConnInfo
 	// Sample returns the state of the path, false if it is not known. It does not block.
 	Sample() (PathSample, bool)
-	// Received returns the counters of what the connection received, whoever used it; false if they are unknown. It does
-	// not block.
+	// Received returns the counters of what the connection received, whoever used it; false if they are unknown. It
+	// does not block.
 	Received() (link.Counters, bool)
-	// Behind reports whether many bytes wait to be read although a read returned few: over TLS, a read returns at most one
-	// record. It does not block.
+	// Behind reports whether many bytes wait to be read although a read returned few: over TLS, a read returns at most
+	// one record. It does not block.
 	Behind() bool
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
 	// both sides), and closes it otherwise.
@@ -129,8 +129,8 @@ type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    Identity      // version that the answer belongs to
-	// Unfit says why other answers may not be joined to this one (RFC 9110 section 15.3.7.3), None if they may; only for
-	// first answers.
+	// Unfit says why other answers may not be joined to this one (RFC 9110 section 15.3.7.3), None if they may; only
+	// for first answers.
 	Unfit opening.Reason
 }
 

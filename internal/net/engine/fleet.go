@@ -193,7 +193,10 @@ func (f *fleet) flush() (down []string) {
 	for _, c := range f.boards.Changes() {
 		changed = true
 		name := f.all[c.Link].name
-		f.tell(Event{Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(), Reason: c.Cause.String()})
+		f.tell(Event{
+			Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(),
+			Reason: c.Cause.String(),
+		})
 		if c.State == health.Down || c.State == health.Banned {
 			down = append(down, name)
 		}
@@ -252,7 +255,8 @@ func (f *fleet) setLinks(links []link.Link) {
 				f.all = append(f.all, &fleetLink{name: l.Name, rates: map[*run]rated{}})
 				seen = append(seen, true)
 				for _, r := range f.runs {
-					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: health.Down}) // makes room
+					// makes room
+					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: health.Down})
 				}
 			}
 			seen[i] = true
@@ -445,7 +449,8 @@ func (f *fleet) status() []LinkStatus {
 		out = append(out, LinkStatus{
 			Joules: joules, Radio: radio,
 			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
-			RTT: time.Duration(s.rtt.Load()).Seconds(), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
+			RTT: time.Duration(s.rtt.Load()).Seconds(), Bytes: s.bytes.Load(), Waste: s.waste.Load(),
+			Bans: int64(f.boards.Bans(int8(i))),
 		})
 	}
 	return out

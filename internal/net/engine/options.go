@@ -10,20 +10,22 @@ import (
 
 // Options are what a context says about its requests and tunnels, besides HTTP. The zero value asks for nothing.
 type Options struct {
-	// Flow says who asks: connections with the same User, Program and Host may be spread over links. If Program is empty,
-	// it is the User-Agent of the request unless the flow is Redirected; if Host is empty, it is the dialed host. The
-	// other fields are ignored.
+	// Flow says who asks: connections with the same User, Program and Host may be spread over links. If Program is
+	// empty, it is the User-Agent of the request unless the flow is Redirected; if Host is empty, it is the dialed
+	// host. The other fields are ignored.
 	Flow spread.Flow
 	// Links says which links may carry it. Its Exposes is added to what the fields of a request say.
 	Links policy.Request
 	// Consent, if not nil, makes Links Unmetered while it is withheld.
 	Consent *Consent
 
-	// Size is the probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered link.
+	// Size is the probable size of the object in bytes; 0 = unknown. A wrong one costs a small request per unmetered
+	// link.
 	Size int64
 	// Undivided is the reason why requests go over one link, "" if they need not. Metrics show it.
 	Undivided string
-	// Repeatable requests are divided even if the scheme of their credentials is unknown: they may be sent several times.
+	// Repeatable requests are divided even if the scheme of their credentials is unknown: they may be sent several
+	// times.
 	Repeatable bool
 	// Usage, if not nil, records the links and bytes that the requests use.
 	Usage *Usage

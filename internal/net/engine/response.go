@@ -69,7 +69,8 @@ func (r *run) firstResponse(e event) time.Time {
 // head returns the part of an answer that the opening gets.
 func head(response *RangeResponse, err error) opening.Head {
 	return opening.Head{
-		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID, Unfit: response.Unfit,
+		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID,
+		Unfit:    response.Unfit,
 		Mismatch: err != nil,
 	}
 }

@@ -121,7 +121,8 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm, Ahead: plan.Ahead,
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm,
+		Ahead:     plan.Ahead,
 		AheadEach: plan.AheadEach,
 		Hint:      known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink,
 		Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),

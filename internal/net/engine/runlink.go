@@ -74,7 +74,10 @@ func (r *run) permitted() time.Time {
 			} else {
 				r.e.fleet.forbid(r, int8(i))
 			}
-			r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: may, Spare: v.Use == policy.Spare})
+			r.handle(transfer.Event{
+				Kind: transfer.Permitted, Link: int8(i), Allowed: may,
+				Spare: v.Use == policy.Spare,
+			})
 		}
 	}
 	if now := r.helped(); r.opening.Version() != nil && now != r.further { // it was reported

@@ -96,10 +96,11 @@ func handshakeRTT(c net.Conn) time.Duration {
 
 // TCPPath is the state of a connection's path, as the kernel knows it.
 type TCPPath struct {
-	RTT        time.Duration // smoothed round trip of what this side sent (tcpi_rtt)
-	Least      time.Duration // shortest round trip so far (tcpi_min_rtt)
-	Receiving  time.Duration // smoothed round trip of what this side receives, queues included, 0 = unknown (tcpi_rcv_rtt)
-	Disordered int64         // packets that arrived out of order (tcpi_rcv_ooopack)
+	RTT   time.Duration // smoothed round trip of what this side sent (tcpi_rtt)
+	Least time.Duration // shortest round trip so far (tcpi_min_rtt)
+	// smoothed round trip of what this side receives, queues included, 0 = unknown (tcpi_rcv_rtt)
+	Receiving  time.Duration
+	Disordered int64 // packets that arrived out of order (tcpi_rcv_ooopack)
 }
 
 // PathState asks the kernel for the state of a connection's path under its present load.
@@ -126,6 +127,8 @@ func tcpInfo(c syscall.Conn) (info *unix.TCPInfo, ok bool) {
 		return nil, false
 	}
 	var failed error
-	err = rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	err = rc.Control(func(fd uintptr) {
+		info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
 	return info, err == nil && failed == nil
 }

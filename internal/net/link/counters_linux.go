@@ -50,7 +50,8 @@ func (l Link) Received() (Counters, bool) {
 		// struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, ...
 		if f.Attr.Type == statsLink64 && len(f.Value) >= 24 {
 			return Counters{
-				Packets: int64(binary.NativeEndian.Uint64(f.Value)), Bytes: int64(binary.NativeEndian.Uint64(f.Value[16:])),
+				Packets: int64(binary.NativeEndian.Uint64(f.Value)),
+				Bytes:   int64(binary.NativeEndian.Uint64(f.Value[16:])),
 			}, true
 		}
 	}

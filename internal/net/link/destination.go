@@ -155,10 +155,10 @@ func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 		return l, nil
 	}
 	if out, used := d.link(func(o Link) bool { return o.Index == hop.Index }); used {
-		// Home networks look alike: if two links have the same network, the better one leads there, as in the system's routes
-		// (R184). A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel
-		// that was a link like others may have become a VPN that carries everything: the route shows that before SetLinks
-		// does.
+		// Home networks look alike: if two links have the same network, the better one leads there, as in the system's
+		// routes (R184). A public address in a link's network is reached over the others, too, but not one behind a
+		// tunnel. A tunnel that was a link like others may have become a VPN that carries everything: the route shows
+		// that before SetLinks does.
 		own := !hop.Default && (private(a) || CarriesVPN(out.Kind))
 		vpn := hop.Default && CarriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {

@@ -47,11 +47,11 @@ type Dialer struct {
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
 	// Allow, if not nil, is called before an address is dialed over a link. It returns the interface that the socket is
-	// bound to. Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works.
-	// name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
+	// bound to. Its error keeps the address from being dialed, and the error of Dial wraps it if no other address
+	// works. name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
-	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer
-	// may send before anything is read.
+	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the
+	// peer may send before anything is read.
 	Buffer func(Link) int
 	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
 	RTT func(Link) time.Duration
@@ -138,7 +138,8 @@ func splitAddr(addr string) (host string, port uint16, err error) {
 // withTimeout bounds a dial, by DefaultTimeout if limit is 0.
 func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	limit = cmp.Or(limit, DefaultTimeout)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit,
+		context.DeadlineExceeded))
 }
 
 // families returns the address families that network allows, in which l has an address, and to which host belongs if it

@@ -33,8 +33,8 @@ type Link struct {
 	// Confined means that the link reaches only its own networks, since no default route leads through it.
 	Confined bool
 
-	// Odd says what the interface is if its kind does not count as a link, and it is used because the system's own traffic
-	// leaves there; "" = its kind counts, or it was named.
+	// Odd says what the interface is if its kind does not count as a link, and it is used because the system's own
+	// traffic leaves there; "" = its kind counts, or it was named.
 	Odd string
 
 	// SourceRouted means that only packets with one of the link's addresses find its default route (an `ip rule from
@@ -71,7 +71,10 @@ func Permitted(r policy.Request, all []Link, late func(name string) bool) (may [
 	known := make([]policy.Link, len(all))
 	for i := range all {
 		l := &all[i]
-		known[i] = policy.Link{Name: l.Name, Terms: l.Terms, State: health.Up, Metric: i, Late: late != nil && late(l.Name)}
+		known[i] = policy.Link{
+			Name: l.Name, Terms: l.Terms, State: health.Up, Metric: i,
+			Late: late != nil && late(l.Name),
+		}
 	}
 	for _, i := range policy.For(r, known).Order {
 		may = append(may, all[i])

@@ -12,8 +12,8 @@ import (
 // [Source] gives each link its Path. Implementations are pointers, so that they can be compared, and safe for
 // concurrent use.
 type Path interface {
-	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
-	// *DialError.
+	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error
+	// is a *DialError.
 	Dial(ctx context.Context, network, addr string) (net.Conn, Info, error)
 	// Probe asks a host on the link other than an origin, such as its DNS servers, and returns nil if it answers. The
 	// error is ErrNothingToProbe if there is nothing to ask.
@@ -24,8 +24,8 @@ type Path interface {
 type Info struct {
 	// Origin is the address at the other end. It is invalid if an upstream resolved the name.
 	Origin netip.AddrPort
-	// RTT is the round-trip time to the origin, 0 if it is unknown. The round-trip time to an upstream says nothing about
-	// it.
+	// RTT is the round-trip time to the origin, 0 if it is unknown. The round-trip time to an upstream says nothing
+	// about it.
 	RTT time.Duration
 	// Local means that the other end is on this machine, so that nothing goes over the link.
 	Local bool

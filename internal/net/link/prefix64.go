@@ -20,7 +20,8 @@ func findNAT64(addrs []netip.Addr, onLink []netip.Prefix) netip.Prefix {
 	for _, a := range addrs {
 		var shown []netip.Prefix
 		for _, bits := range nat64Lengths {
-			if p := netip.PrefixFrom(a, bits).Masked(); hasUnused(a) && slices.Contains(nat64Addrs[:], fromNAT64(p, a)) {
+			if p := netip.PrefixFrom(a, bits).Masked(); hasUnused(a) &&
+				slices.Contains(nat64Addrs[:], fromNAT64(p, a)) {
 				shown = append(shown, p)
 			}
 		}

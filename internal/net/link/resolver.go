@@ -26,11 +26,12 @@ const (
 // resolv.conf apply as for any program.
 type Resolver struct {
 	Binder Binder
-	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
+	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is
+	// known.
 	AllLinksAllowed bool
-	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether the server is a
-	// stub on this machine; an error keeps the server from being asked. If Over is nil, servers are asked over the link
-	// itself. See [Destinations.Over].
+	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether the server
+	// is a stub on this machine; an error keeps the server from being asked. If Over is nil, servers are asked over the
+	// link itself. See [Destinations.Over].
 	Over func(l Link, server netip.Addr) (over Link, local bool, err error)
 	// Names, if not nil, is called instead of asking DNS servers: it returns the addresses of a name over a link, both
 	// families, none if the name does not exist.

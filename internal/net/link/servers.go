@@ -57,11 +57,13 @@ func (r *Resolver) Servers(l Link) (Servers, error) {
 	}
 	switch {
 	case len(stubs.Addrs) == 0:
-		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer,
-			l.Name, l.Name)
+		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration",
+			ErrNoServer, l.Name, l.Name)
 	case !r.AllLinksAllowed:
-		return Servers{}, fmt.Errorf("%w for %s: only the local resolver %v, which may send queries over another link; "+
-			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs.Addrs[0].Addr(), l.Name)
+		return Servers{},
+			fmt.Errorf("%w for %s: only the local resolver %v, which may send queries over another link; "+
+				"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs.Addrs[0].Addr(),
+				l.Name)
 	}
 	stubs.Addrs = stubs.Addrs[:min(len(stubs.Addrs), maxServers)]
 	return stubs, nil
@@ -97,8 +99,9 @@ func (r *Resolver) reachable(l Link, servers []netip.AddrPort, from string) (Ser
 		}
 	}
 	if len(found.Addrs) == 0 {
-		return Servers{}, fmt.Errorf("%w that may be asked for %s (%v are of another address family, or belong to another interface); "+
-			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, servers, l.Name)
+		return Servers{},
+			fmt.Errorf("%w that may be asked for %s (%v are of another address family, or belong to another interface); "+
+				"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, servers, l.Name)
 	}
 	return found, nil
 }

@@ -40,7 +40,8 @@ type NoSlotError struct {
 }
 
 func (e *NoSlotError) Error() string {
-	return fmt.Sprintf("%s has %d connections over %s, as many as max_connections_per_host allows", e.Host, e.Most, e.Link)
+	return fmt.Sprintf("%s has %d connections over %s, as many as max_connections_per_host allows", e.Host, e.Most,
+		e.Link)
 }
 
 // HostOf returns the host of an address ("host:port") in the form that is used for comparing hosts.

@@ -38,7 +38,8 @@ const resend = time.Second
 type query struct {
 	*net.UDPConn
 	question []byte
-	refused  func() // called when the server turns out not to understand EDNS; nil = it is known, so the question has none
+	// called when the server turns out not to understand EDNS; nil = it is known, so the question has none
+	refused  func()
 	deadline time.Time
 	wait     time.Duration
 	again    time.Time

@@ -14,9 +14,9 @@ import (
 //
 // A handshake connects to the proxy by [Upstream.connect] and asks it to connect to an address, "host:port". It returns
 // the
-// *net.TCPConn itself, since tunnels are spliced, without having read a byte beyond the proxy's answer and without a deadline. Its
-// error describes the origin only as the proxy did: errors.Is finds ECONNREFUSED, EHOSTUNREACH, ENETUNREACH or
-// ErrUpstreamRefused in it. Problems of the proxy itself are text only, see unreached.
+// *net.TCPConn itself, since tunnels are spliced, without having read a byte beyond the proxy's answer and without a
+// deadline. Its error describes the origin only as the proxy did: errors.Is finds ECONNREFUSED, EHOSTUNREACH,
+// ENETUNREACH or ErrUpstreamRefused in it. Problems of the proxy itself are text only, see unreached.
 var handshakes = map[string]func(ctx context.Context, u *Upstream, to string) (net.Conn, error){
 	KindSOCKS5: socks5,
 }

@@ -13,8 +13,9 @@ import (
 
 // Mismatch is a valid response that is not the expected one.
 type Mismatch struct {
-	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
-	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding", "type" or "location".
+	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing",
+	// "multipart", "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding",
+	// "type" or "location".
 	Clause     string
 	Outcome    fault.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none

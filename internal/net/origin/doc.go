@@ -9,11 +9,11 @@
 //
 // Invariants:
 //  1. One call of Send sends one request; nothing is retried here, so a ledger of attempts is complete.
-//  2. A RangeResponse to a RangeRequest with Want is returned without error only if its body has the bytes of that version at that
-//     range.
+//  2. A RangeResponse to a RangeRequest with Want is returned without error only if its body has the bytes of that
+//     version at that range.
 //  3. Reading a body never returns bytes beyond the range of the response.
-//  4. A connection is reused only if every response on it was read to its end (or, over HTTP/2, cut or cancelled) and nothing has
-//     arrived since.
+//  4. A connection is reused only if every response on it was read to its end (or, over HTTP/2, cut or cancelled) and
+//     nothing has arrived since.
 //
 // Only net/http parses HTTP/1.1 responses: a second parser in front of it would invite smuggling.
 // golang.org/x/net/http2 reads HTTP/2 frames and field blocks, and this package interprets them (see session). Fields

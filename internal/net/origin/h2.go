@@ -19,15 +19,15 @@ import (
 
 // Limits of an HTTP/2 connection, in bytes.
 const (
-	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE: the most that an origin may send ahead of the reader of one answer. A
-	// longer answer still gets half of it per round trip, 168 Mbit/s at 100 ms, and several ranges in flight fill a
+	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE: the most that an origin may send ahead of the reader of one answer.
+	// A longer answer still gets half of it per round trip, 168 Mbit/s at 100 ms, and several ranges in flight fill a
 	// connection.
 	streamWindow = 4 << 20
 	// maxUnread bounds the unread bytes of all answers together. It is above 100 ms x 500 Mbit/s = 6.25 MB.
 	maxUnread = 8 << 20
-	// maxOpen bounds the unread bytes of an answer that may be longer than asked. It is small, since a transfer may send
-	// such a request without a grant. Beyond it the connection is not read, so that TCP slows the origin down as over
-	// HTTP/1.1.
+	// maxOpen bounds the unread bytes of an answer that may be longer than asked. It is small, since a transfer may
+	// send such a request without a grant. Beyond it the connection is not read, so that TCP slows the origin down as
+	// over HTTP/1.1.
 	maxOpen = 128 << 10
 	// spare is how far the window of a connection exceeds the requested bytes: padding and cancelled answers need room,
 	// too.
@@ -48,7 +48,8 @@ const (
 	maxFrame = readFrame + 2*MaxHead
 	// maxReplies bounds the bytes that wait to be written, acknowledgments included. The requests in flight need less.
 	maxReplies = 2 * MaxHead
-	// maxReset is how many streams are remembered after this side reset them, since their frames may still be under way.
+	// maxReset is how many streams are remembered after this side reset them, since their frames may still be under
+	// way.
 	maxReset = 128
 	// maxStreams limits the concurrent streams to an origin that names no limit.
 	maxStreams = 100
@@ -155,10 +156,15 @@ func (s *stream) negotiate(p *Pool) error {
 // newSession starts a session on a connection.
 func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session, error) {
 	s := &session{
-		conn: conn, socket: socket, chunks: chunks, br: bufio.NewReaderSize(conn, readBuffer), done: make(chan struct{}),
-		peer:    settings{streams: maxStreams, frame: 16 << 10, head: -1, initial: initialWindow, window: initialWindow},
+		conn: conn, socket: socket, chunks: chunks, br: bufio.NewReaderSize(conn, readBuffer),
+		done: make(chan struct{}),
+		peer: settings{
+			streams: maxStreams, frame: 16 << 10, head: -1, initial: initialWindow,
+			window: initialWindow,
+		},
 		streams: map[uint32]*exchange{}, next: 1, initial: streamWindow, credit: initialWindow, pace: calm,
-		pings: rate.NewLimiter(rate.Every(pingLater), pingBurst), clamps: rate.NewLimiter(rate.Every(clampLater), clampBurst),
+		pings:  rate.NewLimiter(rate.Every(pingLater), pingBurst),
+		clamps: rate.NewLimiter(rate.Every(clampLater), clampBurst),
 	}
 	s.change.L = &s.mu
 	s.henc = hpack.NewEncoder(&s.block)

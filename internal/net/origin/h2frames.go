@@ -379,7 +379,8 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	} else if s.idle++; s.idle > maxIdleFrames {
 		return nil, broken(http2.ErrCodeEnhanceYourCalm, "frames that bring nothing")
 	}
-	// Bytes that were not asked for wait in TCP. Only the first answer in line may be this long, so its reader makes room.
+	// Bytes that were not asked for wait in TCP. Only the first answer in line may be this long, so its reader makes
+	// room.
 	for x.long && x.open() && x.held() >= maxOpen {
 		s.flushLater()
 		s.change.Wait()

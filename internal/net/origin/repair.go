@@ -61,7 +61,8 @@ func cutStatus(line []byte) (proto string, rest []byte, ok bool) {
 // vital are the names of the fields that say where a response ends and how its content is read, as their letters alone.
 // A bad line that could be meant for one of them is never left out.
 var vital = []string{
-	"contentlength", "transferencoding", "contentencoding", "contentrange", "connection", "location", "upgrade", "trailer",
+	"contentlength", "transferencoding", "contentencoding", "contentrange", "connection", "location", "upgrade",
+	"trailer",
 }
 
 // repair returns a head that net/http reads as browsers and curl read this one, or an error if it is not certain what

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a body
-	// read of at least this size goes from the socket into the caller's slice without a copy once the buffer is empty.
+	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a
+	// body read of at least this size goes from the socket into the caller's slice without a copy once the buffer is
+	// empty.
 	bufferSize = 4 << 10
 	// MaxHead bounds the head of one answer, interim answers included, in bytes.
 	MaxHead = 256 << 10

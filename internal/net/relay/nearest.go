@@ -13,7 +13,8 @@ import (
 
 const (
 	lookEvery = time.Second
-	// awayFor is how long a relay may be away before another one is looked for, doubled up to lastRetry while none works.
+	// awayFor is how long a relay may be away before another one is looked for, doubled up to lastRetry while none
+	// works.
 	awayFor  = 3 * time.Second
 	findTime = 3 * time.Second // limit for an answer from a relay
 )

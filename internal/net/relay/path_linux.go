@@ -88,7 +88,9 @@ func mayUse(name string) bool {
 // tcpInfo asks the kernel about a lane.
 func tcpInfo(rc syscall.RawConn) (info *unix.TCPInfo, ok bool) {
 	var failed error
-	err := rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	err := rc.Control(func(fd uintptr) {
+		info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
 	return info, err == nil && failed == nil
 }
 

@@ -281,7 +281,10 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	_ = c.SetDeadline(time.Now().Add(helloTime))
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4})
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: keepAlive, Interval: keepAlive / 4,
+			Count: 4,
+		})
 	}
 	t := tls.Server(c, cfg)
 	if err := t.HandshakeContext(ctx); err != nil {

@@ -25,9 +25,10 @@ type LaneStatus struct {
 	Up          bool    `json:"up"`
 	Connections int     `json:"-"`                     // number of lanes: one, or more where losses slow one down
 	RTT         float64 `json:"rtt_seconds,omitempty"` // to the relay, in seconds, smoothed; 0 = unknown
-	Bytes       int64   `json:"bytes"`                 // that they carried since the start, both directions, without TLS
-	Failure     string  `json:"failure,omitempty"`     // why there is no lane; "" = one is being made, or there is one
-	Code        Code    `json:"code,omitempty"`        // code of the Failure
+	// that they carried since the start, both directions, without TLS
+	Bytes   int64  `json:"bytes"`
+	Failure string `json:"failure,omitempty"` // why there is no lane; "" = one is being made, or there is one
+	Code    Code   `json:"code,omitempty"`    // code of the Failure
 }
 
 // Code is the reason why there is no lane, for programs.

@@ -13,9 +13,9 @@ import (
 	"github.com/tributary-http/tributary/internal/net/link/discover"
 )
 
-// How long Await waits for a link. A person who forgot the cable should not wait for long, but a machine or container that
-// has just started should work: Linux reports a carrier up to 1 s late, and checks an IPv6 address for duplicates for up to
-// 2 s (RFC 4862 section 5.4).
+// How long Await waits for a link. A person who forgot the cable should not wait for long, but a machine or container
+// that has just started should work: Linux reports a carrier up to 1 s late, and checks an IPv6 address for duplicates
+// for up to 2 s (RFC 4862 section 5.4).
 const (
 	firstLink  = time.Second
 	comingLink = 4 * time.Second // if the kernel is about to make one usable
@@ -29,7 +29,8 @@ var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // are verified against roots, nil = the system's.
 func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
 	return New(Config{
-		Settings: cfg, Log: log, Source: &discover.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{}, Roots: roots,
+		Settings: cfg, Log: log, Source: &discover.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{},
+		Roots:   roots,
 		Allow:   Everywhere,
 		History: HistoryFile(cfg),
 	})

@@ -31,7 +31,10 @@ func Identify(resp *http.Response) Identity {
 	if b, ok := resp.Body.(*dividedBody); ok {
 		id.Identity = b.id
 	} else {
-		id.Identity = origin.Identity(origin.Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength})
+		id.Identity = origin.Identity(origin.Head{
+			Status: resp.StatusCode, Header: resp.Header,
+			Length: resp.ContentLength,
+		})
 	}
 	if resp.Request != nil {
 		id.Place = Place(resp.Request.URL)

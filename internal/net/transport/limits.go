@@ -60,8 +60,8 @@ func (d *dataLimits) limits(cfg config.Config) map[string]allowance.Limit {
 	return all
 }
 
-// count charges the bytes of a connection to the account of its link. A connection that cannot be counted is an error, and
-// closed.
+// count charges the bytes of a connection to the account of its link. A connection that cannot be counted is an error,
+// and closed.
 func (d *dataLimits) count(c *conn.Conn, cfg *config.Config, l link.Link) error {
 	return d.accounts.Count(c, account(cfg, l))
 }
@@ -111,7 +111,10 @@ func (d *dataLimits) report(links []engine.LinkStatus) []engine.LinkStatus {
 			l.Left = &left
 		}
 		if b.Since != "" { // it is counted
-			l.Used = &engine.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
+			l.Used = &engine.Used{
+				Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day,
+				MonthLimit: b.Limit.Month,
+			}
 		}
 		switch {
 		case spent && b.DayLeft == 0 && b.Limit.Day > 0 && b.MonthLeft > 0:

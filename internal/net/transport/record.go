@@ -18,8 +18,8 @@ import (
 const (
 	recordEvery = time.Minute // between two writes
 
-	// recordLock is how long to wait for another process that holds the file. A process that gives up loses its findings
-	// of the last minute.
+	// recordLock is how long to wait for another process that holds the file. A process that gives up loses its
+	// findings of the last minute.
 	recordLock = time.Second
 )
 
@@ -82,7 +82,8 @@ func emptyRecord() *estimate.Record {
 func (k *recorder) unusable(err error) {
 	if !k.told {
 		k.told = true
-		k.log.Info("cannot store the rates of links; repair the file, or set remember = false", "file", k.path, "error", err)
+		k.log.Info("cannot store the rates of links; repair the file, or set remember = false", "file", k.path, "error",
+			err)
 	}
 }
 

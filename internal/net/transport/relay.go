@@ -20,12 +20,10 @@ const relayHeadStart = 250 * time.Millisecond
 // notRelayed are domains that refuse or suspect clients with the address of a hosting company: streaming services and
 // banks. Their users are better off with their own address.
 var notRelayed = []string{
-	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com", "hbomax.com",
-	"spotify.com",
-	"paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com", "channel4.com", "zdf.de",
-	"ardmediathek.de",
-	"paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com", "citi.com", "hsbc.com", "barclays.co.uk",
-	"sparkasse.de", "ing.de",
+	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com",
+	"hbomax.com", "spotify.com", "paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com",
+	"channel4.com", "zdf.de", "ardmediathek.de", "paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com",
+	"citi.com", "hsbc.com", "barclays.co.uk", "sparkasse.de", "ing.de",
 }
 
 // Relay returns the state of the relay, false if none is used.

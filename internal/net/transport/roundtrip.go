@@ -108,8 +108,9 @@ func (t *Transport) divide(r *http.Request, o Options) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status: strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))), StatusCode: resp.Status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status:     strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))),
+		StatusCode: resp.Status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: resp.Header, ContentLength: resp.ContentLength, Body: &dividedBody{resp.Body, resp.ID},
 		Trailer: resp.Trailer, Request: r,
 	}, nil
@@ -160,8 +161,8 @@ type Dialed struct {
 	Conn net.Conn
 	Link string // link that carries the connection
 	// Greet performs the TLS handshake on Conn, verifies the origin, and keeps the connection for the next request. It
-	// returns the protocol that the origin chose (ALPN), and whether the origin asked for a client certificate. Conn then
-	// belongs to Greet.
+	// returns the protocol that the origin chose (ALPN), and whether the origin asked for a client certificate. Conn
+	// then belongs to Greet.
 	Greet func(ctx context.Context) (protocol string, asked bool, err error)
 }
 

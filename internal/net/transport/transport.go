@@ -51,14 +51,15 @@ type Config struct {
 	DenyPrivate bool
 	Own         func(netip.AddrPort) bool
 
-	// History is the file that keeps findings about networks and origins for the next start, see HistoryFile; "" = none.
+	// History is the file that keeps findings about networks and origins for the next start, see HistoryFile; "" =
+	// none.
 	History string
 
 	// RelayState is the file that describes how to reach the relay of the settings; "" = no relay is used.
 	RelayState string
-	// Paired means that tunnels use every relay in RelayState, whatever the settings say, including those that Pair adds.
-	// Lanes use metered links beside others while Pays, which must then not be nil, reports that some client may use
-	// metered links: an app shows these links only if the user wants them to be used beside others.
+	// Paired means that tunnels use every relay in RelayState, whatever the settings say, including those that Pair
+	// adds. Lanes use metered links beside others while Pays, which must then not be nil, reports that some client may
+	// use metered links: an app shows these links only if the user wants them to be used beside others.
 	Paired bool
 	Pays   func() bool
 
@@ -69,14 +70,15 @@ type Config struct {
 	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of
 	// those that further links could help, see engine.Config.
 	Running func(transfers, further int)
-	// Undivided, if not nil, is called with the number of running tunnels and pass-through requests whenever it changes,
-	// and with the number of those whose program could use further links. It must not block, nor call the Transport.
+	// Undivided, if not nil, is called with the number of running tunnels and pass-through requests whenever it
+	// changes, and with the number of those whose program could use further links. It must not block, nor call the
+	// Transport.
 	Undivided func(running, spread int)
-	// LinkDown, if not nil, is called with the name of a link that went down or was banned for every origin: connections
-	// over it are dead.
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for every origin:
+	// connections over it are dead.
 	LinkDown func(name string)
-	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have
-	// changed. It must not block.
+	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may
+	// have changed. It must not block.
 	Metered func(names map[string]bool)
 }
 
@@ -105,12 +107,13 @@ type Transport struct {
 	using       using         // set by follow
 	expected    chan expected // to expect
 
-	live       atomic.Pointer[config.Config]
-	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = ask DNS servers
-	binder     link.Binder
-	dials      atomic.Pointer[link.Dialer]
-	count      atomic.Pointer[func(link string, read, written int)] // of Count
-	reconsider chan struct{}                                        // live changed: follow re-evaluates the current links
+	live   atomic.Pointer[config.Config]
+	names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = ask DNS servers
+	binder link.Binder
+	dials  atomic.Pointer[link.Dialer]
+	count  atomic.Pointer[func(link string, read, written int)] // of Count
+	// live changed: follow re-evaluates the current links
+	reconsider chan struct{}
 }
 
 // New returns a Transport that has no links before Start.
@@ -348,7 +351,8 @@ func (t *Transport) tellVPN(v *VPN) {
 	case v.Mode == config.VPNAround:
 		t.log.Warn("downloads bypass the VPN because of vpn = \"around\"", "vpn", v.Interfaces)
 	default:
-		t.log.Info("downloads use the VPN and not the links beneath it; vpn = \"around\" bypasses it", "vpn", v.Interfaces)
+		t.log.Info("downloads use the VPN and not the links beneath it; vpn = \"around\" bypasses it", "vpn",
+			v.Interfaces)
 	}
 }
 

@@ -34,7 +34,8 @@ var relayRows = []row{
 		Physical: true, Traced: true, Bar: 96, Goal: 98.5,
 	},
 	{
-		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 97.5, Goal: 99,
+		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 97.5,
+		Goal:       99,
 		Contenders: relayCold,
 	},
 	{
@@ -150,8 +151,10 @@ func relayReport(all []rowResult) string {
 		})
 	}
 	var b strings.Builder
-	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP", "bar / goal"},
-		shares)
+	writeMarkdown(&b, []string{
+		"row", "links, object", "both ends", "share of", "first", "second", "MPTCP",
+		"bar / goal",
+	}, shares)
 	b.WriteString("\n")
 	writeMarkdown(&b, []string{
 		"row", "both ends", "pause", "MPTCP's", "back", "MPTCP's", "extra bytes", "MPTCP's", "CPU/GB",

@@ -95,7 +95,8 @@ func (r clientsResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%d slow clients in %.0f s, %d downloads wrong %s\n", r.Clients, r.Took, r.Wrong, r.FirstFail)
 	fmt.Fprintf(w, "fast client: %.2f MB/s of the %.2f MB/s that plain downloads got beside the slow ones = %.1f %%\n",
 		r.FastRate/1e6, r.Left/1e6, 100*r.Share)
-	fmt.Fprintf(w, "slow clients: %.2f MB/s together, of %.2f MB/s that the links carry; the slowest at %.0f %% of its rate\n",
+	fmt.Fprintf(w,
+		"slow clients: %.2f MB/s together, of %.2f MB/s that the links carry; the slowest at %.0f %% of its rate\n",
 		r.SlowRate/1e6, r.Capacity/1e6, 100*r.Slowest)
 	fmt.Fprintf(w, "memory: at most %.1f MiB resident, the budget is %.1f MiB, %.1f MiB of it were held\n",
 		mebi(r.RSS), mebi(r.Budget), mebi(r.MostHeld))

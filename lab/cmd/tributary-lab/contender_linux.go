@@ -20,8 +20,8 @@ type contender struct {
 	argv []string
 	// own reports whether argv runs the measured tributary
 	own bool
-	// observed reports whether the body goes to standard output, where it is observed as it arrives; otherwise it goes to
-	// {out}
+	// observed reports whether the body goes to standard output, where it is observed as it arrives; otherwise it goes
+	// to {out}
 	observed bool
 	// ownTime reports whether the command's standard error ends with the seconds that its download took
 	ownTime bool
@@ -148,15 +148,18 @@ func parseContender(text string) (contender, error) {
 	case text == "relay" || text == "splice":
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
 	case first == "connect:aria2-8":
-		return contender{name: text, proxy: &proxy{again: again}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)},
-			nil
+		return contender{
+			name: text, proxy: &proxy{again: again},
+			argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr),
+		}, nil
 	case first == "connect:queue-16":
 		self, err := os.Executable()
 		if err != nil {
 			return bad(err.Error())
 		}
 		return contender{name: text, proxy: &proxy{again: again}, argv: []string{
-			self, "queue", "--streams=16", "--proxy=http://" + netlab.ProxyAddr, "--cacert={ca}", "--out={out}", "{url}",
+			self, "queue", "--streams=16", "--proxy=http://" + netlab.ProxyAddr, "--cacert={ca}", "--out={out}",
+			"{url}",
 		}}, nil
 	case text == "get":
 		return contender{name: text, own: true, observed: true, argv: []string{
@@ -171,7 +174,8 @@ func parseContender(text string) (contender, error) {
 			name: text, argv: curl("--interface", arg, "{url}"), observed: true, ownTime: true, plain: true,
 		}, nil
 	case text == "aria2-2" || text == "aria2-8" || text == "aria2-16":
-		return contender{name: text, argv: aria2(strings.TrimPrefix(text, "aria2-"), "--multiple-interface={links}")}, nil
+		return contender{name: text, argv: aria2(strings.TrimPrefix(text, "aria2-"), "--multiple-interface={links}")},
+			nil
 	case text == "mptcp":
 		return contender{
 			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), observed: true,

@@ -45,7 +45,8 @@ the relay while curl downloads through it too. Prints the median and the 99th pe
 	f := cmd.Flags()
 	sizeFlag(f, &size, "100MB", "what is downloaded meanwhile")
 	f.IntVar(&seconds, "seconds", 5, "length of a measurement without a transfer")
-	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of origin and relay (default the system's)")
+	f.StringArrayVar(&o.congestion, "congestion", nil,
+		"TCP congestion control of origin and relay (default the system's)")
 	binaryFlag(f, &o.binary)
 	return cmd
 }
@@ -81,8 +82,8 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 	print := func(name string, all []time.Duration) {
 		slices.Sort(all)
 		at := func(q float64) float64 { return all[int(q*float64(len(all)-1))].Seconds() * 1000 }
-		fmt.Fprintf(w, "%-24s median %6.1f ms, p99 %6.1f ms, most %6.1f ms, %d messages\n", name, at(0.5), at(0.99), at(1),
-			len(all))
+		fmt.Fprintf(w, "%-24s median %6.1f ms, p99 %6.1f ms, most %6.1f ms, %d messages\n", name, at(0.5), at(0.99),
+			at(1), len(all))
 	}
 	for _, link := range l.Links() {
 		c, err := b.echoOver(ctx, link)
@@ -106,8 +107,8 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 		return err
 	}
 	print("relay, idle", all)
-	curl := l.Client(ctx, "curl", "-sS", "--fail", "--cacert", b.ca, "-o", "/dev/null", "-x", "http://"+netlab.ProxyAddr,
-		"--connect-to", "::"+lanesOrigin+":", b.object.URL)
+	curl := l.Client(ctx, "curl", "-sS", "--fail", "--cacert", b.ca, "-o", "/dev/null", "-x",
+		"http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", b.object.URL)
 	done := make(chan time.Time, 1)
 	var failed error
 	began := time.Now()
@@ -126,7 +127,8 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 		return err
 	}
 	print("relay, beside a transfer", all)
-	fmt.Fprintf(w, "the transfer: %v in %.2f s, %.1f Mbit/s\n", size, took.Seconds(), float64(size)*8/1e6/took.Seconds())
+	fmt.Fprintf(w, "the transfer: %v in %.2f s, %.1f Mbit/s\n", size, took.Seconds(),
+		float64(size)*8/1e6/took.Seconds())
 	return nil
 }
 

@@ -61,7 +61,8 @@ func benchEnergy(ctx context.Context, o benchOptions, docs string, say io.Writer
 			return fmt.Errorf("row %s: %w", r.ID, err)
 		}
 		found := rowResult{
-			Row: r.ID, Version: strings.TrimSpace(first), Rounds: o.rounds, Date: time.Now().UTC().Format("2006-01-02 15:04"),
+			Row: r.ID, Version: strings.TrimSpace(first), Rounds: o.rounds,
+			Date:   time.Now().UTC().Format("2006-01-02 15:04"),
 			result: *res,
 		}
 		if err := keepEnergy(docs, found); err != nil {
@@ -197,8 +198,8 @@ func energyReport(all []rowResult) string {
 	var b strings.Builder
 	for _, found := range all {
 		r := rows[slices.IndexFunc(rows, func(r row) bool { return r.ID == found.Row })]
-		fmt.Fprintf(&b, "\n### Row %s: %s, %s, %s\n\n%s, %s UTC, %d rounds.\n\n", r.ID, r.Links, r.Size, found.Congestion,
-			found.Version, found.Date, found.Rounds)
+		fmt.Fprintf(&b, "\n### Row %s: %s, %s, %s\n\n%s, %s UTC, %d rounds.\n\n", r.ID, r.Links, r.Size,
+			found.Congestion, found.Version, found.Date, found.Rounds)
 		spends := found.spends()
 		best := front(spends)
 		var lines [][]string

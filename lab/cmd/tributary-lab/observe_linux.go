@@ -51,10 +51,11 @@ type measurement struct {
 	PauseAt     *float64       `json:"pause_at,omitempty"`    // when that pause began
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
 	Requests    int            `json:"requests"`              // seen by the origin
-	Back        *float64       `json:"back,omitempty"`        // from a link's return until it has carried backBytes again
-	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
-	Joules      float64        `json:"joules,omitempty"`      // modelled, see joulesOf
-	Error       string         `json:"error,omitempty"`
+	// from a link's return until it has carried backBytes again
+	Back   *float64 `json:"back,omitempty"`
+	CPU    float64  `json:"cpu,omitempty"`    // of the proxy, or of a downloader other than curl
+	Joules float64  `json:"joules,omitempty"` // modelled, see joulesOf
+	Error  string   `json:"error,omitempty"`
 
 	origin      origin
 	from, until time.Time // requests that begin in between belong to the measurement

@@ -169,8 +169,9 @@ func playOnce(
 	p, err := l.Play(ctx, t, url)
 	pause, began := p.LongestPause()
 	r = playRound{
-		Seconds: p.Took.Seconds(), Right: p.Is(object), Bytes: p.Bytes, Pause: pause.Seconds(), PauseBegan: began.Seconds(),
-		Idle: p.Idle.Seconds(),
+		Seconds: p.Took.Seconds(), Right: p.Is(object), Bytes: p.Bytes, Pause: pause.Seconds(),
+		PauseBegan: began.Seconds(),
+		Idle:       p.Idle.Seconds(),
 	}
 	for _, link := range p.Links {
 		r.Waste += link.Waste
@@ -199,7 +200,8 @@ func (r playRound) print(w io.Writer, round int) {
 	if !r.Right {
 		right = "bytes WRONG"
 	}
-	fmt.Fprintf(w, "round %d: %.2f s, %.1f %% of the physical bound, %s, waste %.2f MB, longest pause %.0f ms from %.2f s, links idle for %.0f ms\n",
+	fmt.Fprintf(w,
+		"round %d: %.2f s, %.1f %% of the physical bound, %s, waste %.2f MB, longest pause %.0f ms from %.2f s, links idle for %.0f ms\n",
 		round, r.Seconds, r.Physical, right, mega(r.Waste), 1e3*r.Pause, r.PauseBegan, 1e3*r.Idle)
 	for _, l := range r.Links {
 		fmt.Fprintf(w, "  %-8s %.2f MB of the body (waste %.2f MB), carried %.2f MB\n",

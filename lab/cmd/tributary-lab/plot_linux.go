@@ -28,7 +28,9 @@ func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, draw := range map[string]func() string{"rate": r.ratePlot, "order": r.orderPlot, "share": r.sharePlot, "gain": r.gainPlot} {
+	for name, draw := range map[string]func() string{
+		"rate": r.ratePlot, "order": r.orderPlot, "share": r.sharePlot, "gain": r.gainPlot,
+	} {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
@@ -169,7 +171,10 @@ func (r *result) gainPlot() string {
 			for n, t := range m.tapes {
 				part := m
 				part.tapes = []netlab.Tape{t}
-				lines = append(lines, entry{"  of these over " + r.Links[n], colour(len(lines)), dashed, carried(part, r.Size)})
+				lines = append(lines, entry{
+					"  of these over " + r.Links[n], colour(len(lines)), dashed,
+					carried(part, r.Size),
+				})
 			}
 		}
 	}

@@ -47,7 +47,10 @@ type meter struct {
 }
 
 func powerCommand() *cobra.Command {
-	m := meter{sysfs: "/sys/class", state: statefile.Path(os.Getenv, fullLoadFile), stdout: os.Stdout, stderr: os.Stderr}
+	m := meter{
+		sysfs: "/sys/class", state: statefile.Path(os.Getenv, fullLoadFile), stdout: os.Stdout,
+		stderr: os.Stderr,
+	}
 	return m.command()
 }
 
@@ -91,7 +94,8 @@ energy that a phone's radios would have used for them, according to published me
 	}
 	c.Flags().DurationVar(&f.idle, "idle", 10*time.Second, "measure the idle machine for this `DURATION` first")
 	c.Flags().DurationVar(&f.tail, "tail", 15*time.Second, "continue to measure for this `DURATION` after the command")
-	c.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure the machine with every core busy, and store the result")
+	c.Flags().BoolVar(&f.calibrate, "calibrate", false,
+		"measure the machine with every core busy, and store the result")
 	c.Flags().DurationVar(&f.load, "for", time.Minute, "with --calibrate: keep the cores busy for this `DURATION`")
 	c.Flags().StringArrayVar(&f.captures, "pcap", nil,
 		"model the energy of the packets in `[RADIO=]FILE`; RADIO is wifi if omitted; repeatable")
@@ -125,8 +129,8 @@ func (m *meter) captured(f powerFlags) error {
 	fmt.Fprintln(w, "RADIO\tPACKETS\tMB UP\tMB DOWN\tSECONDS\tWAKE-UPS\tPROMOTION J\tACTIVE J\tTAIL J\tRADIO J\t")
 	total := 0.0
 	for _, c := range all {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.2f\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t\n", c.Device, c.Packets, float64(c.Up)/1e6,
-			float64(c.Down)/1e6, c.Seconds, c.Wakeups, c.Promotion, c.Active, c.Tail, c.Radio)
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.2f\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t\n", c.Device, c.Packets,
+			float64(c.Up)/1e6, float64(c.Down)/1e6, c.Seconds, c.Wakeups, c.Promotion, c.Active, c.Tail, c.Radio)
 		total += c.Radio
 	}
 	if len(all) > 1 {
@@ -185,8 +189,8 @@ func (m *meter) report(r power.Report, f powerFlags) error {
 		name string
 		power.Part
 	}{{"main", r.Main}, {"tail", r.Tail}} {
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", p.name, p.Seconds, p.Joules, p.NetJoules, p.PeakWatts,
-			p.P90Watts, p.MedianWatts)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", p.name, p.Seconds, p.Joules, p.NetJoules,
+			p.PeakWatts, p.P90Watts, p.MedianWatts)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -114,8 +114,8 @@ func (u *uploads) run(ctx context.Context, sc netlab.Scenario, w io.Writer) (err
 		for k, seconds := range took[i] {
 			shares = append(shares, 100*took[0][k]/seconds)
 		}
-		fmt.Fprintf(w, "%-14s %6.2f s  %5.1f %% of the limit (%.1f to %.1f)\n", way.name, median(took[i]), median(shares),
-			slices.Min(shares), slices.Max(shares))
+		fmt.Fprintf(w, "%-14s %6.2f s  %5.1f %% of the limit (%.1f to %.1f)\n", way.name, median(took[i]),
+			median(shares), slices.Min(shares), slices.Max(shares))
 	}
 	return nil
 }

@@ -222,6 +222,7 @@ func printReplay(w io.Writer, rows []replayRow) {
 			links = append(links, fmt.Sprintf("%s %.2f MB %.1f J", l.Name, mega(l.Bytes), l.RadioJoules))
 		}
 		fmt.Fprintf(w, "%*s  %7.2f s  %6.1f %%  %5.2f s  %5.1f Mbit/s  %5.2f MB  %5.1f J  %s\n",
-			width, r.Scheme, r.Seconds, 100*r.Share, r.Delta, r.Tail, mega(r.Waste), r.Joules, strings.Join(links, ", "))
+			width, r.Scheme, r.Seconds, 100*r.Share, r.Delta, r.Tail, mega(r.Waste), r.Joules,
+			strings.Join(links, ", "))
 	}
 }

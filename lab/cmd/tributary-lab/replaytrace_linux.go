@@ -124,7 +124,8 @@ func readCSV(r io.Reader) ([]sim.Rate, error) {
 	}
 	at, mbit, bytes := column(csvSeconds), column(csvMbit), column(csvBytes)
 	if at < 0 || (mbit < 0) == (bytes < 0) {
-		return nil, fmt.Errorf("the first line must name the columns %s and either %s or %s", csvSeconds, csvMbit, csvBytes)
+		return nil, fmt.Errorf("the first line must name the columns %s and either %s or %s", csvSeconds, csvMbit,
+			csvBytes)
 	}
 	number := func(line, column int) (float64, error) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(rows[line][column]), 64)

@@ -52,7 +52,8 @@ func benchRows(ctx context.Context, chosen []row, o benchOptions, keep func(rowR
 				err = keep(found)
 			}
 			if err == nil && o.svg != "" {
-				err = found.writePlots(o.svg, strings.Join(strings.Fields("row"+found.Row+" "+v.congestion+" "+found.Trace), "-"))
+				err = found.writePlots(o.svg,
+					strings.Join(strings.Fields("row"+found.Row+" "+v.congestion+" "+found.Trace), "-"))
 			}
 			if err != nil {
 				return fmt.Errorf("row %s: %w", r.ID, err)
@@ -236,7 +237,8 @@ func writeSummary(w io.Writer, all []rowResult) {
 			return c.Percent
 		}
 		peer := func(prefix string) string {
-			i := slices.IndexFunc(found.Contenders, func(c *contenderResult) bool { return strings.HasPrefix(c.Name, prefix) })
+			i := slices.IndexFunc(found.Contenders,
+				func(c *contenderResult) bool { return strings.HasPrefix(c.Name, prefix) })
 			if i < 0 {
 				return "-"
 			}
@@ -250,13 +252,13 @@ func writeSummary(w io.Writer, all []rowResult) {
 		lines = append(lines, []string{
 			r.ID, r.Links + ", " + r.Size + found.traced(), found.Congestion, measure,
 			fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
-			peer("aria2-2"), peer("aria2-8"), peer("aria2-16"), peer("mptcp"), peer("single:"), number(r.Bar), number(r.Goal),
+			peer("aria2-2"), peer("aria2-8"), peer("aria2-16"), peer("mptcp"), peer("single:"), number(r.Bar),
+			number(r.Goal),
 		})
 	}
 	writeMarkdown(w, []string{
-		"row", "links, object", "origin", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "aria2, 16 conn.",
-		"MPTCP", "best single link",
-		"bar", "goal",
+		"row", "links, object", "origin", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.",
+		"aria2, 16 conn.", "MPTCP", "best single link", "bar", "goal",
 	}, lines)
 }
 

@@ -28,21 +28,22 @@ type result struct {
 // contenderResult is the result of one contender. A failed round counts as 0 % of the limit and is left out of all
 // other values.
 type contenderResult struct {
-	Name      string         `json:"name"`
-	Percent   quartiles      `json:"percent"`  // limit / contender, paired by round
-	Physical  quartiles      `json:"physical"` // bound / contender
-	LinkDelta quartiles      `json:"link_delta"`
-	Waste     quartiles      `json:"waste"`
-	InOrder   *quartiles     `json:"in_order,omitempty"`
-	Pause     *quartiles     `json:"pause,omitempty"`
-	PauseAt   float64        `json:"pause_at,omitempty"` // when the longest pause of all rounds began
-	Back      *quartiles     `json:"back,omitempty"`     // if a link returned, over the rounds in which it was used again
-	Most      map[string]int `json:"most_connections"`   // maximum per link, in any round
-	Requests  quartiles      `json:"requests"`
-	CPUPerGB  *float64       `json:"cpu_per_gb,omitempty"` // median, seconds
-	Joules    float64        `json:"joules,omitempty"`     // median
-	Failed    int            `json:"failed,omitempty"`     // rounds
-	Runs      []measurement  `json:"runs"`
+	Name      string     `json:"name"`
+	Percent   quartiles  `json:"percent"`  // limit / contender, paired by round
+	Physical  quartiles  `json:"physical"` // bound / contender
+	LinkDelta quartiles  `json:"link_delta"`
+	Waste     quartiles  `json:"waste"`
+	InOrder   *quartiles `json:"in_order,omitempty"`
+	Pause     *quartiles `json:"pause,omitempty"`
+	PauseAt   float64    `json:"pause_at,omitempty"` // when the longest pause of all rounds began
+	// if a link returned, over the rounds in which it was used again
+	Back     *quartiles     `json:"back,omitempty"`
+	Most     map[string]int `json:"most_connections"` // maximum per link, in any round
+	Requests quartiles      `json:"requests"`
+	CPUPerGB *float64       `json:"cpu_per_gb,omitempty"` // median, seconds
+	Joules   float64        `json:"joules,omitempty"`     // median
+	Failed   int            `json:"failed,omitempty"`     // rounds
+	Runs     []measurement  `json:"runs"`
 
 	plain bool
 }

@@ -53,7 +53,8 @@ var rows = []row{
 		Contenders: with("tributary:default", "tributary:default?transfer_window=4MiB"),
 	},
 	{
-		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 99, Goal: 100,
+		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 99,
+		Goal:       100,
 		Contenders: with("tributary:default"),
 	},
 	{

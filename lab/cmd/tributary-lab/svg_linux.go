@@ -80,7 +80,8 @@ func (c *chart) line(name, colour, dash string, points []point) {
 	for _, p := range points {
 		fmt.Fprintf(&path, "%.1f,%.1f ", c.px(p.x), c.py(p.y))
 	}
-	fmt.Fprintf(&c.body, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-dasharray="%s"/>`+"\n",
+	fmt.Fprintf(&c.body,
+		`<polyline points="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-dasharray="%s"/>`+"\n",
 		strings.TrimSpace(path.String()), colour, dash)
 }
 
@@ -107,7 +108,8 @@ func (c *chart) rowLabel(y float64, text string) {
 }
 
 func (c *chart) text(x, y float64, anchor, text string) {
-	fmt.Fprintf(&c.body, `<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor, html.EscapeString(text))
+	fmt.Fprintf(&c.body, `<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor,
+		html.EscapeString(text))
 }
 
 // svg returns the drawing. An axis without a label has no ticks.
@@ -135,7 +137,8 @@ func (c *chart) svg() string {
 		c.left, topMargin, c.width, c.height)
 	for i, e := range c.legend {
 		y := topMargin + 8 + float64(i)*legendLine
-		fmt.Fprintf(&c.body, `<polyline points="%.1f,%.1f %.1f,%.1f" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n",
+		fmt.Fprintf(&c.body,
+			`<polyline points="%.1f,%.1f %.1f,%.1f" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n",
 			right+14, y, right+38, y, e.colour, e.dash)
 		c.text(right+44, y+4, "start", e.text)
 	}

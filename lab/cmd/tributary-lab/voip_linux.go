@@ -62,7 +62,8 @@ func (v *voip) run(ctx context.Context, sc netlab.Scenario, w io.Writer) (err er
 	defer func() { err = errors.Join(err, l.Close()) }()
 	fmt.Fprintf(w, "%-16s %10s %10s %10s %14s %8s\n", "way", "median", "p99", "jitter", "out of order", "lost")
 	for _, link := range l.Links() {
-		err := v.byUDP(ctx, l, w, "only "+link.Name, netlab.OriginAddr.String(), &net.UDPAddr{IP: link.Addr().AsSlice()})
+		err := v.byUDP(ctx, l, w, "only "+link.Name, netlab.OriginAddr.String(),
+			&net.UDPAddr{IP: link.Addr().AsSlice()})
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,6 @@
-// Command image writes an OCI archive with one image for each platform: a static binary, the certificates of Mozilla's list, and
-// an account without privileges. The images do not contain a shell. The same input always gives the same bytes.
+// Command image writes an OCI archive with one image for each platform: a static binary, the certificates of Mozilla's
+// list, and an account without privileges. The images do not contain a shell. The same input always gives the same
+// bytes.
 //
 //	image -o ARCHIVE -config FILE -version VERSION -revision COMMIT linux/amd64=BINARY linux/arm/v7=BINARY ...
 //
@@ -91,7 +92,10 @@ func run(args []string, epoch string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        image,
+			Descriptor: v1.Descriptor{Platform: platform},
+		})
 	}
 	return archive(*out, mutate.Annotations(index, labels).(v1.ImageIndex), *version, at)
 }
@@ -155,7 +159,8 @@ func imageOf(platform v1.Platform, files []file, labels map[string]string, at ti
 		Entrypoint: []string{"/usr/bin/tributary"},
 		Cmd:        []string{"serve", "--config", "/etc/tributary/config.toml"},
 		Env: []string{
-			"PATH=/usr/bin", "HOME=/var/lib/tributary", "RUNTIME_DIRECTORY=/run/tributary", "STATE_DIRECTORY=/var/lib/tributary",
+			"PATH=/usr/bin", "HOME=/var/lib/tributary", "RUNTIME_DIRECTORY=/run/tributary",
+			"STATE_DIRECTORY=/var/lib/tributary",
 		},
 		WorkingDir: "/var/lib/tributary",
 		Labels:     labels,
@@ -168,7 +173,10 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
-		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at, Format: tar.FormatUSTAR}
+		header := &tar.Header{
+			Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at,
+			Format: tar.FormatUSTAR,
+		}
 		if header.Typeflag = tar.TypeReg; strings.HasSuffix(f.name, "/") {
 			header.Typeflag = tar.TypeDir
 		}
@@ -187,8 +195,8 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// archive writes an OCI layout with the index as its only entry into a tar file: programs that read a layout with several entries
-// ask which one is meant.
+// archive writes an OCI layout with the index as its only entry into a tar file: programs that read a layout with
+// several entries ask which one is meant.
 func archive(out string, index v1.ImageIndex, version string, at time.Time) error {
 	dir, err := os.MkdirTemp("", "image")
 	if err != nil {

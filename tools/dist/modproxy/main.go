@@ -1,5 +1,6 @@
-// Command modproxy writes a module into a folder that the go command reads as a module proxy: the same module that users of `go
-// install` get, without a network. MODULE is a folder that contains only the files of a commit, such as `git archive` writes.
+// Command modproxy writes a module into a folder that the go command reads as a module proxy: the same module that
+// users of `go install` get, without a network. MODULE is a folder that contains only the files of a commit, such as
+// `git archive` writes.
 //
 //	modproxy -o FOLDER -version VERSION MODULE
 //	GOPROXY=file://FOLDER go install PATH@VERSION
@@ -66,7 +67,8 @@ func run(args []string) error {
 		return err
 	}
 	for name, content := range map[string]string{
-		"list": m.Version + "\n", m.Version + ".info": fmt.Sprintf(`{"Version":%q}`, m.Version), m.Version + ".mod": string(text),
+		"list": m.Version + "\n", m.Version + ".info": fmt.Sprintf(`{"Version":%q}`, m.Version),
+		m.Version + ".mod": string(text),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
 			return err

@@ -107,7 +107,8 @@ func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 		s, _ := two()
 		d := s.Next(Start, v)
 		if wrong := Lawful(v, d); wrong != "" || d.Do != schedule.Fetch || d.Range.Start != v.Offset {
-			t.Fatalf("seed %d: window %d, free %v, links %+v: %s %s", seed, v.Window, v.Free[0], v.Links, wrong, Show(d))
+			t.Fatalf("seed %d: window %d, free %v, links %+v: %s %s", seed, v.Window, v.Free[0], v.Links, wrong,
+				Show(d))
 		}
 	}
 }

@@ -24,7 +24,8 @@ func Link(rate, peak float64, rtt time.Duration) schedule.Link {
 // NewView returns the view of a transfer without any requests.
 func NewView(size, window int64, links ...schedule.Link) *schedule.View {
 	return &schedule.View{
-		Object: Range(0, size), Limit: min(size, window), Window: window, Free: []segment.Range{Range(0, size)}, Links: links,
+		Object: Range(0, size), Limit: min(size, window), Window: window, Free: []segment.Range{Range(0, size)},
+		Links: links,
 	}
 }
 

@@ -8,8 +8,8 @@
 //
 // Invariants:
 //  1. A socket that the app does not bind is never connected.
-//  2. The app cannot make this process use unbounded memory: lines, links and queries have limits. A malformed message ends the
-//     connection.
+//  2. The app cannot make this process use unbounded memory: lines, links and queries have limits. A malformed message
+//     ends the connection.
 //  3. When the app vanishes, there are no more links, every question is answered by ErrGone, and Gone is closed.
 //
 // A Bridge is safe for concurrent use. Its goroutines end with Close or with the app, and Close waits for them.

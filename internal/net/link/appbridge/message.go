@@ -63,15 +63,16 @@ const notFound = "not_found"
 
 // network is a link as the app describes it.
 type network struct {
-	Name      string       `json:"name"`   // of the interface
-	Handle    uint64       `json:"handle"` // the app's number for it
-	Kind      string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
-	Addrs     []string     `json:"addrs"`  // "address/bits"
-	DNS       []netip.Addr `json:"dns"`    // for people to read: the app resolves names
-	Metered   bool         `json:"metered"`
-	Account   string       `json:"account"`   // account that its bytes count against, with those of other links; "" = name
-	NAT64     string       `json:"nat64"`     // "prefix/bits" for reaching IPv4 addresses; "" = none
-	Validated bool         `json:"validated"` // leads to the internet, not to a login page
+	Name    string       `json:"name"`   // of the interface
+	Handle  uint64       `json:"handle"` // the app's number for it
+	Kind    string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
+	Addrs   []string     `json:"addrs"`  // "address/bits"
+	DNS     []netip.Addr `json:"dns"`    // for people to read: the app resolves names
+	Metered bool         `json:"metered"`
+	// account that its bytes count against, with those of other links; "" = name
+	Account   string `json:"account"`
+	NAT64     string `json:"nat64"`     // "prefix/bits" for reaching IPv4 addresses; "" = none
+	Validated bool   `json:"validated"` // leads to the internet, not to a login page
 }
 
 // account is a limit on what the links of an account carry together.
@@ -123,8 +124,8 @@ func parse(line []byte) (inMessage, error) {
 	}
 	for _, a := range m.Accounts { // a limit that is not understood must not be ignored
 		if a.Name == "" || len(a.Name) > longestAccount || a.Monthly < 0 || a.Daily < 0 || a.First < 0 || a.First > 31 {
-			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly, a.First,
-				a.Daily)
+			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly,
+				a.First, a.Daily)
 		}
 	}
 	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // the owner of the name decides how many there are

@@ -110,9 +110,10 @@ type Route struct {
 
 // Candidate is an interface and the decision about it.
 type Candidate struct {
-	Link     link.Link // the link, as far as it is known; its Addrs are the usable ones
-	Use      bool
-	Soon     bool   // the kernel alone may make it usable within seconds: it has yet to report a carrier, or to prove an address
+	Link link.Link // the link, as far as it is known; its Addrs are the usable ones
+	Use  bool
+	// the kernel alone may make it usable within seconds: it has yet to report a carrier, or to prove an address
+	Soon     bool
 	Reason   string // reason for the decision, for people to read
 	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
 	Gateways []netip.Addr

@@ -5,8 +5,8 @@
 //
 // Invariants:
 //
-//  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and changes
-//     are found by a pure comparison of two snapshots ([Diff]).
+//  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and
+//     changes are found by a pure comparison of two snapshots ([Diff]).
 //  2. A lost link is reported immediately, a new one after it has settled, so that half-configured links are not used.
 //
 // Concurrency: all exported types are safe for concurrent use once their fields are set. Every goroutine ends with the

@@ -263,7 +263,10 @@ func outOf(routes []netlink.Route) map[int]bool {
 // answer has the majority. Nothing is sent there.
 func world(six bool) []net.IP {
 	if six {
-		return []net.IP{net.ParseIP("2001:4860:4860::8888"), net.ParseIP("2620:0:861:ed1a::1"), net.ParseIP("2a00:1450::1")}
+		return []net.IP{
+			net.ParseIP("2001:4860:4860::8888"), net.ParseIP("2620:0:861:ed1a::1"),
+			net.ParseIP("2a00:1450::1"),
+		}
 	}
 	return []net.IP{net.IPv4(8, 8, 8, 8), net.IPv4(91, 198, 174, 192), net.IPv4(193, 0, 14, 129)}
 }

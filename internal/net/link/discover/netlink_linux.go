@@ -138,8 +138,8 @@ func readEvents(sock *nl.NetlinkSocket, h hints) {
 		}
 		for _, m := range msgs {
 			switch m.Header.Type {
-			// An interface that goes down is announced as new, with other flags; an address that turned out to be a duplicate
-			// too.
+			// An interface that goes down is announced as new, with other flags; an address that turned out to be a
+			// duplicate too.
 			case unix.RTM_NEWLINK, unix.RTM_DELLINK, unix.RTM_DELADDR, unix.RTM_DELROUTE, unix.RTM_DELRULE:
 				give(h.lost)
 			default:

@@ -10,9 +10,9 @@ import (
 
 // Source reports which links exist.
 type Source interface {
-	// Watch sends the links at once and again whenever they differ from those it sent last; a slow receiver misses states
-	// in between. The receiver must not change the slice. The channel is closed when ctx has ended and everything that
-	// Watch started has ended. An error means that the links cannot be observed at all.
+	// Watch sends the links at once and again whenever they differ from those it sent last; a slow receiver misses
+	// states in between. The receiver must not change the slice. The channel is closed when ctx has ended and
+	// everything that Watch started has ended. An error means that the links cannot be observed at all.
 	Watch(ctx context.Context) (<-chan []link.Link, error)
 }
 

@@ -178,7 +178,8 @@ func losses(shown, now []link.Link) []link.Link {
 		if !ok || !n.Same(s) {
 			continue
 		}
-		addrs := slices.DeleteFunc(slices.Clone(s.Addrs), func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })
+		addrs := slices.DeleteFunc(slices.Clone(s.Addrs),
+			func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })
 		if len(addrs) == 0 {
 			continue
 		}

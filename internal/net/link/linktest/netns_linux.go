@@ -246,8 +246,8 @@ func FarDNS(t *testing.T, f *Far, at string) (s *DNSServer) {
 	return s
 }
 
-// Greeting reads what a Greeter sent on a connection that a Dialer made over a device, and closes it. The socket must be
-// bound to the device.
+// Greeting reads what a Greeter sent on a connection that a Dialer made over a device, and closes it. The socket must
+// be bound to the device.
 func Greeting(t *testing.T, c net.Conn, device string) string {
 	t.Helper()
 	defer c.Close()

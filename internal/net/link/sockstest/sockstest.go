@@ -22,8 +22,8 @@ type Options struct {
 	Reply          byte   // to every request; 0 = success
 	Bound          []byte // address type and address in the reply; nil = 0.0.0.0
 	Silent         bool   // accept connections and send nothing
-	// Dial connects to the requested address. nil = it connects to nothing: after a success the server sends "hello " and
-	// echoes all data.
+	// Dial connects to the requested address. nil = it connects to nothing: after a success the server sends "hello "
+	// and echoes all data.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 

@@ -60,8 +60,8 @@ func (s *Server) Install(ctx context.Context, binary string, port uint16) (said 
 	}
 	uname, user, _ := strings.Cut(strings.TrimSpace(lastLines(out, 2)), "\n")
 	if user != "0" {
-		return "", fmt.Errorf("%s: is not root there (id -u says %q): a relay needs a port and a service", s.sh.destination,
-			user)
+		return "", fmt.Errorf("%s: is not root there (id -u says %q): a relay needs a port and a service",
+			s.sh.destination, user)
 	}
 	if err := fits(binary, uname); err != nil {
 		return "", fmt.Errorf("%s: %w", s.sh.destination, err)
@@ -79,7 +79,8 @@ func (s *Server) Install(ctx context.Context, binary string, port uint16) (said 
 	number := strconv.Itoa(int(port))
 	text := common +
 		writes("write_service", "service", service) +
-		writes("write_socket", "socket", strings.Replace(socket, "ListenStream=443\n", "ListenStream="+number+"\n", 1)) +
+		writes("write_socket", "socket", strings.Replace(socket, "ListenStream=443\n", "ListenStream="+number+"\n",
+			1)) +
 		writes("write_sysctl", "sysctl", sysctl) +
 		install
 	return s.sh.script(ctx, text, number)
