@@ -11,11 +11,12 @@ RACE=${RACE:-}
 said=$(mktemp -d)
 trap 'rm -rf "$said"' EXIT
 
-# run MODULE [FLAG ...] PACKAGE ... leaves vet to tools/test.sh, which has examined all packages.
+# run MODULE [FLAG ...] PACKAGE ... leaves vet to tools/test.sh, which has examined all packages. The limit is for hangs: a busy
+# machine may be ten times as slow.
 run() {
 	local module=$1
 	shift
-	$GO test -C "$module" -json -vet=off -shuffle=on -timeout 20m "$@"
+	$GO test -C "$module" -json -vet=off -shuffle=on -timeout 60m "$@"
 }
 
 # Packages without goroutines have no races. Those of the laboratory that measure time would measure the detector's.

@@ -210,14 +210,27 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, err
 	}
 	r := &getRun{
-		links: policy.Request{MaxLinks: f.maxLinks},
-		app:   a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet,
-		bars:    a.terminal && !f.quiet && !given("log-level"),
-		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace, retry: f.retry, parallel: f.parallel,
+		links:    policy.Request{MaxLinks: f.maxLinks},
+		app:      a,
+		cfg:      cfg.Config,
+		urls:     urls,
+		json:     f.js,
+		quiet:    f.quiet,
+		bars:     a.terminal && !f.quiet && !given("log-level"),
+		console:  &console{plain: a.stderr, raw: a.rawStderr},
+		trace:    f.trace,
+		retry:    f.retry,
+		parallel: f.parallel,
 		options: get.Options{
-			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
-			AllowDowngrade: f.downgrade, Dated: true, Stdout: a.rawStdout,
-			Partial: partial.Store(statefile.Path(a.getenv, "partial")),
+			Output:         f.output,
+			Dir:            f.dir,
+			ServerName:     f.fromServer,
+			Force:          f.force,
+			Resume:         f.resume,
+			AllowDowngrade: f.downgrade,
+			Dated:          true,
+			Stdout:         a.rawStdout,
+			Partial:        partial.Store(statefile.Path(a.getenv, "partial")),
 		},
 	}
 	if deadline.Within > 0 || deadline.Bitrate > 0 {

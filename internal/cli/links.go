@@ -109,10 +109,16 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 	rows := []linkRow{}
 	for _, c := range all {
 		r := linkRow{
-			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason,
+			Name:      c.Link.Name,
+			Kind:      c.Link.Kind,
+			State:     c.State,
+			Used:      c.Use,
+			Reason:    c.Reason,
 			Metered:   c.Link.Terms.Metered,
 			Trusted:   cfg.Trusts(c.Link.Name),
-			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
+			Addresses: text(c.Link.Addrs),
+			Gateways:  text(c.Gateways),
+			DNS:       []string{},
 		}
 		if c.Use && c.Link.Metric < link.Unranked {
 			r.Metric = &c.Link.Metric

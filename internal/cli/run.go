@@ -139,8 +139,13 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 		return err
 	}
 	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{
-		Users: users, Roots: roots.Pool(), Intercept: opener, Store: f.store, Folder: folder.Path,
-		Carried: sum.add, Refused: sum.refuse,
+		Users:     users,
+		Roots:     roots.Pool(),
+		Intercept: opener,
+		Store:     f.store,
+		Folder:    folder.Path,
+		Carried:   sum.add,
+		Refused:   sum.refuse,
 	})
 	if err != nil {
 		return err

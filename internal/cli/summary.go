@@ -93,9 +93,16 @@ type linkJSON struct {
 
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 	j := getJSON{
-		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Already: r.Already, Checksum: r.Checksum,
-		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, Undivided: r.Undivided,
-		ExitCode: exitCode(err),
+		URL:       redacted(url),
+		File:      r.File,
+		Size:      r.Size,
+		Resumed:   r.Resumed,
+		Already:   r.Already,
+		Checksum:  r.Checksum,
+		Seconds:   r.Took.Round(time.Millisecond).Seconds(),
+		Links:     []linkJSON{},
+		Undivided: r.Undivided,
+		ExitCode:  exitCode(err),
 	}
 	for _, l := range r.Links {
 		j.Links = append(j.Links, linkJSON{

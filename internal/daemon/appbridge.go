@@ -56,9 +56,15 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	d.reloads, d.drainTime = reloads, appDrainTime
 	d.appBridge = newAppBridge(h, func() bool { return d.out.Affords(h.Cellular()) })
 	if err := d.build(version, transport.Config{
-		Source: h, Binder: h, Names: h.Lookup, Limits: h.Limits, Limited: h.Limited(),
+		Source:     h,
+		Binder:     h,
+		Names:      h.Lookup,
+		Limits:     h.Limits,
+		Limited:    h.Limited(),
 		History:    transport.HistoryFile(cfg),
-		RelayState: RelayFile(), Paired: true, Pays: h.Pays,
+		RelayState: RelayFile(),
+		Paired:     true,
+		Pays:       h.Pays,
 	}); err != nil {
 		return err
 	}

@@ -98,12 +98,21 @@ func (d *Daemon) Status() control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		// The clock may have been set since then. The difference does not depend on it.
-		Started: now.Add(-now.Sub(d.began)), At: now,
-		Version: d.version, PID: os.Getpid(), Namespace: control.Namespace(), Listen: d.at.String(),
-		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(),
-		Ended:    d.counters.ended.Load(),
-		Draining: d.draining.Load(), Budget: e.Budget, Links: e.Links, Transfers: e.Transfers,
-		VPN: (*control.VPN)(d.out.VPN()),
+		Started:   now.Add(-now.Sub(d.began)),
+		At:        now,
+		Version:   d.version,
+		PID:       os.Getpid(),
+		Namespace: control.Namespace(),
+		Listen:    d.at.String(),
+		Tunnels:   d.proxy.Tunnels(),
+		Undivided: e.Undivided,
+		Passed:    d.counters.passed.Load(),
+		Ended:     d.counters.ended.Load(),
+		Draining:  d.draining.Load(),
+		Budget:    e.Budget,
+		Links:     e.Links,
+		Transfers: e.Transfers,
+		VPN:       (*control.VPN)(d.out.VPN()),
 	}
 	if d.cfg.Admin != "" && d.appBridge == nil {
 		s.Page = "http://" + d.cfg.Admin + "/"

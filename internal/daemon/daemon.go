@@ -120,8 +120,11 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d := newDaemon(cfg, log)
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
-		Source: &discover.Netlink{Options: transport.LinkOptions(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
-		History: transport.HistoryFile(cfg), RelayState: RelayFile(), Scheduler: scheduler,
+		Source:     &discover.Netlink{Options: transport.LinkOptions(cfg), Mark: mark},
+		Binder:     link.Device{Mark: mark},
+		History:    transport.HistoryFile(cfg),
+		RelayState: RelayFile(),
+		Scheduler:  scheduler,
 	})
 	if err != nil {
 		return err
@@ -163,9 +166,17 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		d.owner = owner
 	}
 	p := proxy.Config{
-		Transport: d.out, Session: func() proxy.Session { return d.out.Session() }, Self: d.own.has, Log: d.log,
-		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts, Program: d.program,
-		DialOrigin: d.out.DialOrigin, Untrusted: d.out.Untrusted, Overtaken: d.out.Overtaken,
+		Transport:   d.out,
+		Session:     func() proxy.Session { return d.out.Session() },
+		Self:        d.own.has,
+		Log:         d.log,
+		Owner:       d.owner,
+		Users:       users,
+		TunnelPorts: d.cfg.ConnectPorts,
+		Program:     d.program,
+		DialOrigin:  d.out.DialOrigin,
+		Untrusted:   d.out.Untrusted,
+		Overtaken:   d.out.Overtaken,
 	}
 	if d.appBridge != nil {
 		p.App, p.Meters = d.appBridge.app, d.appBridge.bridge.Meters
@@ -201,7 +212,13 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if err != nil {
 		d.log.Error("cannot read the recorded hosts of the gateway: only those of the configuration are allowed; run tributary use again", "error", err)
 	}
-	d.gateway = gateway.New(gateway.Config{Transport: d.out, Hosts: hosts, Log: d.log, Owner: d.owner, Users: users})
+	d.gateway = gateway.New(gateway.Config{
+		Transport: d.out,
+		Hosts:     hosts,
+		Log:       d.log,
+		Owner:     d.owner,
+		Users:     users,
+	})
 	return nil
 }
 

@@ -44,9 +44,13 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 		return nil, err
 	}
 	q := queue.New(queue.Config{
-		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"),
-		Partial: partial.Store(statefile.Path(os.Getenv, "partial")), MaxConcurrent: d.cfg.MaxConcurrent,
-		Agent: "tributary/" + d.version, Log: d.log,
+		Transport:     d.out,
+		Dir:           dir,
+		State:         statefile.Path(os.Getenv, "downloads.json"),
+		Partial:       partial.Store(statefile.Path(os.Getenv, "partial")),
+		MaxConcurrent: d.cfg.MaxConcurrent,
+		Agent:         "tributary/" + d.version,
+		Log:           d.log,
 		Free: func(ctx context.Context) context.Context {
 			return transport.With(ctx, transport.Unmetered)
 		},
@@ -54,8 +58,14 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 	var session [20]byte
 	rand.Read(session[:]) // never fails
 	return &rpcPart{q, rpc.NewServer(rpc.Config{
-		Queue: q, Token: token, Version: d.version, Session: hex.EncodeToString(session[:]), Log: d.log, Owner: d.owner,
-		Pairings: Pairings(), Origins: d.cfg.RPCOrigins,
+		Queue:    q,
+		Token:    token,
+		Version:  d.version,
+		Session:  hex.EncodeToString(session[:]),
+		Log:      d.log,
+		Owner:    d.owner,
+		Pairings: Pairings(),
+		Origins:  d.cfg.RPCOrigins,
 	})}, nil
 }
 

@@ -43,9 +43,13 @@ const asked = "example.com"
 // Collect collects facts about the machine. It takes a few seconds at most.
 func Collect(ctx context.Context, o Options) *Facts {
 	f := &Facts{
-		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigPath: cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)),
-		ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
-		Env: map[string]string{}, NetRaw: netRaw(),
+		Now:         time.Now(),
+		ConfigFile:  o.ConfigFile,
+		ConfigPath:  cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)),
+		ConfigError: o.ConfigErr,
+		Budget:      int64(o.Config.Budget),
+		Env:         map[string]string{},
+		NetRaw:      netRaw(),
 	}
 	f.Executable, _ = os.Executable()
 	var u unix.Utsname

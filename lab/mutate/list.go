@@ -74,7 +74,14 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 	}
 	has, exempt := map[int]bool{}, map[int]bool{}
 	for _, f := range file.Mutation {
-		m := mutation{guards: f.Guards, file: f.File, old: f.Old, new: f.New, dirs: f.Tests, run: f.Run}
+		m := mutation{
+			guards: f.Guards,
+			file:   f.File,
+			old:    f.Old,
+			new:    f.New,
+			dirs:   f.Tests,
+			run:    f.Run,
+		}
 		if len(m.dirs) == 0 {
 			m.dirs = []string{path.Dir(m.file)}
 		}

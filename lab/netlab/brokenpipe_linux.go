@@ -96,8 +96,14 @@ func (b *BrokenPipe) serve(conn net.Conn) {
 		early := stop()
 		b.mu.Lock()
 		b.requests = append(b.requests, Request{
-			Method: req.Method, Status: w.status, Range: req.Header.Get("Range"), Client: host, BytesSent: w.sent,
-			Connection: serial, Protocol: req.Proto, Began: began,
+			Method:     req.Method,
+			Status:     w.status,
+			Range:      req.Header.Get("Range"),
+			Client:     host,
+			BytesSent:  w.sent,
+			Connection: serial,
+			Protocol:   req.Proto,
+			Began:      began,
 		})
 		b.mu.Unlock()
 		if early || w.err != nil {

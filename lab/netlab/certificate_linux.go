@@ -44,9 +44,10 @@ func (c Certificate) make() error {
 	now := time.Now()
 	template := func(serial int64, name string) *x509.Certificate {
 		return &x509.Certificate{
-			SerialNumber: big.NewInt(serial),
-			Subject:      pkix.Name{CommonName: name},
-			NotBefore:    now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+			SerialNumber:          big.NewInt(serial),
+			Subject:               pkix.Name{CommonName: name},
+			NotBefore:             now.Add(-time.Hour),
+			NotAfter:              now.Add(24 * time.Hour),
 			BasicConstraintsValid: true,
 		}
 	}

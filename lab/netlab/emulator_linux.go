@@ -40,8 +40,12 @@ func newEmulator(client, server int, down, up Shape, seed uint64) (*emulator, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	e := &emulator{
-		client: client, server: server, wake: os.NewFile(uintptr(wake), "eventfd"), wakeFd: wake,
-		began: time.Now(), done: make(chan struct{}),
+		client: client,
+		server: server,
+		wake:   os.NewFile(uintptr(wake), "eventfd"),
+		wakeFd: wake,
+		began:  time.Now(),
+		done:   make(chan struct{}),
 	}
 	e.down = newDirection(down, rand.New(rand.NewPCG(seed, 0)), &e.pool)
 	e.up = newDirection(up, rand.New(rand.NewPCG(seed, 1)), &e.pool)

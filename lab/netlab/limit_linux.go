@@ -68,7 +68,13 @@ func (l *Link) get(ctx context.Context, u *url.URL, received func(n int)) error 
 		}
 		conn = tls.Client(conn, &tls.Config{RootCAs: trusted, ServerName: host})
 	}
-	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Close: true}
+	req := &http.Request{
+		Method: http.MethodGet,
+		URL:    u,
+		Host:   u.Host,
+		Header: http.Header{},
+		Close:  true,
+	}
 	if err := req.Write(conn); err != nil {
 		return fmt.Errorf("over %s: %w", l.Name, err)
 	}

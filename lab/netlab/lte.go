@@ -23,8 +23,14 @@ type LTE struct {
 // DefaultLTE describes one minute of a moving device's link with a mean of 40 Mbit/s.
 func DefaultLTE(seed uint64) LTE {
 	return LTE{
-		Seed: seed, Length: time.Minute, Mean: 40 * Mbit, Spread: 0.4, Fade: 0.5,
-		Outages: 20 * time.Second, Outage: 600 * time.Millisecond, RampTime: 2500 * time.Millisecond,
+		Seed:     seed,
+		Length:   time.Minute,
+		Mean:     40 * Mbit,
+		Spread:   0.4,
+		Fade:     0.5,
+		Outages:  20 * time.Second,
+		Outage:   600 * time.Millisecond,
+		RampTime: 2500 * time.Millisecond,
 	}
 }
 

@@ -84,7 +84,10 @@ http {
 // Close.
 func (l *Lab) StartNginx(ctx context.Context, o NginxOptions) (*Nginx, error) {
 	n := &Nginx{
-		lab: l, port: o.Port, tls: o.TLSPort, root: filepath.Join(l.Dir, "objects"),
+		lab:     l,
+		port:    o.Port,
+		tls:     o.TLSPort,
+		root:    filepath.Join(l.Dir, "objects"),
 		objects: map[Bytes]Object{},
 	}
 	if n.port == 0 {

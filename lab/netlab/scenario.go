@@ -150,7 +150,12 @@ func parse(text, dir string) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("unknown keys %v", keys)
 	}
 	sc := Scenario{
-		About: f.About, Seed: f.Seed, Congestion: f.Congestion, MPTCP: f.MPTCP, Objects: f.Objects, Events: f.Event,
+		About:      f.About,
+		Seed:       f.Seed,
+		Congestion: f.Congestion,
+		MPTCP:      f.MPTCP,
+		Objects:    f.Objects,
+		Events:     f.Event,
 	}
 	for _, l := range f.Link {
 		spec := LinkSpec{Name: l.Name}

@@ -67,7 +67,13 @@ func allow(congestion string) error {
 
 // addLink makes the two devices of a link, starts its emulator and configures both ends.
 func (l *Lab) addLink(index int, spec LinkSpec) error {
-	link := &Link{Name: spec.Name, Index: index, lab: l, down: spec.Down, up: spec.Up}
+	link := &Link{
+		Name:  spec.Name,
+		Index: index,
+		lab:   l,
+		down:  spec.Down,
+		up:    spec.Up,
+	}
 	client, err := l.addDevice(l.client, link.Name)
 	if err != nil {
 		return err

@@ -131,7 +131,13 @@ func (s series) part(idleWatts float64) Part {
 		c = c[1:]
 	}
 	return Part{
-		Seconds: d, Joules: s.energy(), NetJoules: s.energy() - idleWatts*d, AverageJoules: s.average.Joules(),
-		PeakWatts: c.Percentile(1), P90Watts: c.Percentile(0.9), MedianWatts: c.Percentile(0.5), Samples: len(c),
+		Seconds:       d,
+		Joules:        s.energy(),
+		NetJoules:     s.energy() - idleWatts*d,
+		AverageJoules: s.average.Joules(),
+		PeakWatts:     c.Percentile(1),
+		P90Watts:      c.Percentile(0.9),
+		MedianWatts:   c.Percentile(0.5),
+		Samples:       len(c),
 	}
 }

@@ -36,7 +36,13 @@ const smallPacket = 100
 // begin starts s, and calls done with its duration at the end.
 func (w *world) begin(s Beside, done func(took time.Duration)) {
 	l := w.links[s.Link]
-	b := &beside{Beside: s, w: w, l: l, wnd: newWindow(l.spec.Reno), done: done}
+	b := &beside{
+		Beside: s,
+		w:      w,
+		l:      l,
+		wnd:    newWindow(l.spec.Reno),
+		done:   done,
+	}
 	w.after(s.At, func() { b.handshake(s.Trips) })
 }
 

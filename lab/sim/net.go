@@ -81,7 +81,14 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 // handshakes, within 5 s in total.
 func (w *world) open(id uint32, link int8, apart bool) {
 	l := w.links[link]
-	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO, apart: apart, unreadMost: receiveBuf}
+	c := &simConn{
+		id:         id,
+		link:       link,
+		wnd:        newWindow(l.spec.Reno),
+		rto:        firstRTO,
+		apart:      apart,
+		unreadMost: receiveBuf,
+	}
 	if apart {
 		c.unreadMost = step
 	}

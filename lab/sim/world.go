@@ -256,17 +256,30 @@ func Run(s Spec) (Result, error) {
 	}
 	said := &listener{Scheduler: sched}
 	w := &world{
-		said: said,
-		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
-		now: s.began, wake: -1, boardAt: -1, lastOut: -1,
+		said:    said,
+		spec:    s,
+		rng:     rand.New(rand.NewPCG(s.Seed, 7)),
+		conns:   map[uint32]*simConn{},
+		asks:    map[uint32]*ask{},
+		now:     s.began,
+		wake:    -1,
+		boardAt: -1,
+		lastOut: -1,
 	}
 	goal := s.goal()
 	cfg := transfer.Config{
-		KeepWindow: s.Deadline != nil, Background: s.Background,
-		Goal:      goal,
-		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
-		Reserve: s.Reserve && !s.Restart, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s),
-		Links: make([]transfer.LinkConfig, len(s.Links)),
+		KeepWindow:  s.Deadline != nil,
+		Background:  s.Background,
+		Goal:        goal,
+		Requested:   segment.Range{Start: 0, End: transfer.Unknown},
+		Initial:     s.First,
+		Scheduler:   said,
+		Warm:        true,
+		Reserve:     s.Reserve && !s.Restart,
+		Restart:     s.Restart,
+		WaitForLink: 5 * time.Minute,
+		Reorder:     firstGrant(s),
+		Links:       make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		cfg.Links[i].Learned, cfg.Links[i].Proven = s.Links[i].Learned, s.Unchecked || s.Restart

@@ -73,11 +73,17 @@ func (r *Record) Marshal(now time.Time) []byte {
 	for _, k := range slices.SortedFunc(maps.Keys(r.origins), originKey.compare) {
 		if s := r.origins[k]; recent(now, s.seen, recordLife) {
 			rows = append(rows, originRow{
-				Network: uint64(k.network), Origin: uint64(k.origin), Seen: s.seen, Limited: s.limited,
-				Counted: s.counted,
-				Rate:    s.rate.log, Weight: s.rate.n, RTT: uint32(s.rtt.Microseconds()),
+				Network:    uint64(k.network),
+				Origin:     uint64(k.origin),
+				Seen:       s.seen,
+				Limited:    s.limited,
+				Counted:    s.counted,
+				Rate:       s.rate.log,
+				Weight:     s.rate.n,
+				RTT:        uint32(s.rtt.Microseconds()),
 				Pipelining: uint8(s.pipelining),
-				Conns:      s.conns, MaxConns: s.maxConns,
+				Conns:      s.conns,
+				MaxConns:   s.maxConns,
 			})
 			h.Origins++
 		}
@@ -132,9 +138,14 @@ func UnmarshalRecord(b []byte) (*Record, error) {
 		d.check(rtt <= maxRTT && row.Pipelining <= uint8(Broken) && row.Conns >= 0 && row.Conns <= maxConns &&
 			row.MaxConns >= 0)
 		r.origins[originKey{key(row.Network), key(row.Origin)}] = originEntry{
-			seen: d.time(row.Seen), limited: d.time(row.Limited), counted: d.time(row.Counted),
-			rate: d.level(row.Rate, row.Weight), rtt: rtt,
-			pipelining: Pipelining(row.Pipelining), conns: row.Conns, maxConns: row.MaxConns,
+			seen:       d.time(row.Seen),
+			limited:    d.time(row.Limited),
+			counted:    d.time(row.Counted),
+			rate:       d.level(row.Rate, row.Weight),
+			rtt:        rtt,
+			pipelining: Pipelining(row.Pipelining),
+			conns:      row.Conns,
+			maxConns:   row.MaxConns,
 		}
 	}
 	for range h.Refusals {

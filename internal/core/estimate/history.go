@@ -96,7 +96,9 @@ type History struct {
 // NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{
-		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{},
+		links:      map[historyKey]Entry{},
+		origins:    map[Origin]Visit{},
+		wholes:     map[pathKey]mark{},
 		sizes:      map[pathKey]sized{},
 		exclusions: map[historyKey]mark{},
 		refusals:   map[Origin]mark{},

@@ -102,7 +102,13 @@ func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	var e Entry
 	if s, ok := r.origins[k]; ok && recent(now, s.seen, recordLife) {
 		s.expire(now)
-		e = Entry{Rate: s.rate.value(), RTT: s.rtt, Pipelining: s.pipelining, Conns: s.conns, MaxConns: s.maxConns}
+		e = Entry{
+			Rate:       s.rate.value(),
+			RTT:        s.rtt,
+			Pipelining: s.pipelining,
+			Conns:      s.conns,
+			MaxConns:   s.maxConns,
+		}
 	}
 	if n, ok := r.networks[k.network]; ok && e.Rate == 0 && recent(now, n.seen, recordLife) {
 		e.Rate = n.rate(now.Hour())

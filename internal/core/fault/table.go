@@ -41,8 +41,13 @@ const (
 var rows = [...]Row{
 	Complete: {Name: "complete"},
 	Canceled: {
-		Name: "canceled", Status: badGateway, ProxyStatus: "proxy_internal_error", Exit: ExitNetwork, Retry: true,
-		Text: "The download failed", Next: again,
+		Name:        "canceled",
+		Status:      badGateway,
+		ProxyStatus: "proxy_internal_error",
+		Exit:        ExitNetwork,
+		Retry:       true,
+		Text:        "The download failed",
+		Next:        again,
 	},
 
 	Short:      {"short", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},

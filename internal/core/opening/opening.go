@@ -101,9 +101,14 @@ func New(scheme, path string, fields map[string][]string, threshold int64) *Open
 // Begin returns the plan of the first request. Call it at the start and whenever Again reports true.
 func (o *Opening) Begin(m Memory) Plan {
 	*o = Opening{
-		path: o.path, fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged,
+		path:      o.path,
+		fields:    o.fields,
+		exposes:   o.exposes,
+		threshold: o.threshold,
+		ranged:    o.ranged,
 		repeated:  o.repeated,
-		restarted: o.restarted, memory: m,
+		restarted: o.restarted,
+		memory:    m,
 	}
 	o.read()
 	o.plan.Warm = o.plan.Warm && !m.Whole && !m.Small

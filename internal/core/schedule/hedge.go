@@ -59,7 +59,14 @@ func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision,
 	if owed.End-r.End < hedgeMin/2 {
 		r.End = owed.End
 	}
-	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Rule: HedgeCopy}, true
+	return Decision{
+		Do:    Fetch,
+		Link:  best,
+		Range: r,
+		From:  from.ID,
+		Hedge: true,
+		Rule:  HedgeCopy,
+	}, true
 }
 
 // lead is how long before the end of a link's running ranges its next request must be sent, in addition to one round

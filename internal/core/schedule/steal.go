@@ -44,7 +44,13 @@ func StealTail(v *View, i int8) (Decision, bool) {
 	if r.Empty() || r.Start >= v.Limit {
 		return Decision{}, false
 	}
-	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Rule: Steal}, true
+	return Decision{
+		Do:    Fetch,
+		Link:  i,
+		Range: r,
+		From:  from.ID,
+		Rule:  Steal,
+	}, true
 }
 
 // Offload returns how many of the left bytes of the slow link should move to the fast link so that both end together,
@@ -79,7 +85,13 @@ func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule))
 		if r.Empty() || r.Start >= v.Limit {
 			continue
 		}
-		return Decision{Do: Fetch, Link: i, Range: r, From: a.ID, Rule: Oversize}, true
+		return Decision{
+			Do:    Fetch,
+			Link:  i,
+			Range: r,
+			From:  a.ID,
+			Rule:  Oversize,
+		}, true
 	}
 	return Decision{}, false
 }

@@ -76,8 +76,11 @@ func New(p Policy) *Table {
 func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 	t.last++
 	n := &flow{
-		key: key{f.User, f.Program, f.Host}, session: sessionKey{f.User, f.Domain},
-		leads: t.policy.Mode == Auto || t.policy.Mode == All, spreads: t.policy.spreads(f), began: now,
+		key:     key{f.User, f.Program, f.Host},
+		session: sessionKey{f.User, f.Domain},
+		leads:   t.policy.Mode == Auto || t.policy.Mode == All,
+		spreads: t.policy.spreads(f),
+		began:   now,
 	}
 	n.further = n.spreads && !f.Unmetered
 	order := make([]int, len(links))

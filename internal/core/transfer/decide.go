@@ -466,14 +466,18 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Suspect: l.silent || l.state == health.Suspect,
 			CanAsk: m.keptOn(int8(i)) != nil || m.pick(now, int8(i), m.led.End()) != nil ||
 				l.mayOpen(m.count(int8(i))),
-			Rate: l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
-			Peak:  l.rate.Peak(),
-			Got:   l.got,
-			RTT:   max(l.rtt(), l.response.Least()), // a thinking origin needs long ranges, as a long round trip does
-			Think: max(0, l.response.Least()-l.rtt()),
-			Setup: l.setup, Delay: l.delay,
+			Rate:     l.rate.PerSecond(now),
+			Recalled: l.rate.Recalled(now),
+			Peak:     l.rate.Peak(),
+			Got:      l.got,
+			RTT:      max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges, too
+			Think:    max(0, l.response.Least()-l.rtt()),
+			Setup:    l.setup,
+			Delay:    l.delay,
 
-			Optional: l.optional, Radio: l.radio, Silent: l.quiet(now),
+			Optional: l.optional,
+			Radio:    l.radio,
+			Silent:   l.quiet(now),
 		})
 	}
 	for i := range v.Links {
@@ -494,9 +498,18 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		}
 		vl.Running++
 		v.Attempts = append(v.Attempts, schedule.Attempt{
-			ID: a.id, Link: a.link, Hedge: a.hedge, Stolen: a.stolen || a.reserved, HasHead: a.hasHead, Range: a.want,
-			Hedged: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked,
-			Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
+			ID:      a.id,
+			Link:    a.link,
+			Hedge:   a.hedge,
+			Stolen:  a.stolen || a.reserved,
+			HasHead: a.hasHead,
+			Range:   a.want,
+			Hedged:  m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}),
+			Cursor:  a.cursor,
+			Asked:   a.asked,
+			Last:    a.last,
+			Silent:  vl.Suspect,
+			Blocked: a.cursor >= a.credit,
 		})
 	}
 	return v

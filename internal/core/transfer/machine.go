@@ -241,9 +241,14 @@ func (m *Machine) deliverable() int64 {
 // Progress describes the transfer without its links.
 func (m *Machine) Progress() State {
 	s := State{
-		Size: Unknown, Offset: m.led.Offset(), Ready: m.deliverable() - m.led.Offset(), Held: m.led.Held(),
+		Size:     Unknown,
+		Offset:   m.led.Offset(),
+		Ready:    m.deliverable() - m.led.Offset(),
+		Held:     m.led.Held(),
 		Window:   m.led.Window(),
-		Received: m.total, Waste: m.waste, Stood: m.stood,
+		Received: m.total,
+		Waste:    m.waste,
+		Stood:    m.stood,
 	}
 	if m.known {
 		s.Size = m.led.End()
@@ -259,13 +264,22 @@ func (m *Machine) State(now time.Time) State {
 		l := &m.links[i]
 		rate, usable := l.rate.PerSecond(now), l.usable(now) && l.spared == schedule.NotSpared
 		m.info = append(m.info, LinkInfo{
-			Rate: rate, RTT: l.rtt(), Usable: usable, Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
-			Metered: l.metered, Spared: l.spared, Got: l.got, Gain: float64(l.got) - l.cost,
+			Rate:      rate,
+			RTT:       l.rtt(),
+			Usable:    usable,
+			Busy:      l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
+			Metered:   l.metered,
+			Spared:    l.spared,
+			Got:       l.got,
+			Gain:      float64(l.got) - l.cost,
 			Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
-				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
-				MaxConns: l.limit(),
-				Conns:    l.parallel.Paid,
+				Rate:       rate,
+				Peak:       l.rate.Peak(),
+				RTT:        l.connect.Least(),
+				Pipelining: l.remembered(),
+				MaxConns:   l.limit(),
+				Conns:      l.parallel.Paid,
 			},
 		})
 	}

@@ -102,7 +102,13 @@ func (m *Machine) insurer(now time.Time) int8 {
 }
 
 func (m *Machine) requestReserve(now time.Time, link int8, start int64) {
-	c := conn{id: m.id(), link: link, began: now, progress: now, doomed: true}
+	c := conn{
+		id:       m.id(),
+		link:     link,
+		began:    now,
+		progress: now,
+		doomed:   true,
+	}
 	rest := segment.Range{Start: start, End: m.led.End()}
 	a := attempt{
 		id:       m.id(),

@@ -115,5 +115,11 @@ func (m *Machine) compareTail(over, tail, checks int8) (a attempt, ok bool) {
 		return attempt{}, false
 	}
 	end := segment.Range{Start: r.End, End: r.End}
-	return attempt{link: over, want: end, prefix: r.Len(), tail: tail, checks: checks}, !r.Empty()
+	return attempt{
+		link:   over,
+		want:   end,
+		prefix: r.Len(),
+		tail:   tail,
+		checks: checks,
+	}, !r.Empty()
 }

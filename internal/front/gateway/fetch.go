@@ -115,7 +115,12 @@ func (x *exchange) chain(t target, h http.Header, stop func(*http.Response, targ
 	var cookies chain.Cookies
 	for range maxRedirects + 1 {
 		out := &http.Request{
-			Method: x.r.Method, URL: a.at.url(), Host: a.at.host, Header: h.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1,
+			Method:     x.r.Method,
+			URL:        a.at.url(),
+			Host:       a.at.host,
+			Header:     h.Clone(),
+			Proto:      "HTTP/1.1",
+			ProtoMajor: 1,
 			ProtoMinor: 1,
 		}
 		at, err := a.at.parsed()

@@ -30,7 +30,13 @@ const (
 )
 
 // limits suit programs that download and open a few connections each.
-var limits = admission.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Refused: 16}
+var limits = admission.Limits{
+	Each:    256,
+	Sure:    32,
+	All:     512,
+	Reserve: 256,
+	Refused: 16,
+}
 
 // Config configures a Gateway. Transport, Hosts and Log must not be nil.
 type Config struct {
@@ -132,7 +138,13 @@ func (g *Gateway) welcome(u admission.User) bool {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	x := &exchange{g: g, w: w, rc: http.NewResponseController(w), r: r.WithContext(ctx), cancel: cancel}
+	x := &exchange{
+		g:      g,
+		w:      w,
+		rc:     http.NewResponseController(w),
+		r:      r.WithContext(ctx),
+		cancel: cancel,
+	}
 	f := x.admit()
 	if f == nil {
 		defer g.transfers.Add(-1)

@@ -154,14 +154,19 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 		return nowhere(err)
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
-			Kind: Server, Redirect: true, Host: next.url.Host,
+			Kind:     Server,
+			Redirect: true,
+			Host:     next.url.Host,
 			Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified",
 				next.url.Host),
 			Next: "to accept this, add --allow-downgrade, and verify the file with --checksum",
 		}
 	case len(via) > maxRedirects:
 		return &Error{
-			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("more than %d redirects, the last to %s",
+			Kind:     Server,
+			Redirect: true,
+			Host:     next.url.Host,
+			Err: fmt.Errorf("more than %d redirects, the last to %s",
 				maxRedirects, next.url.Host),
 			Next: "open the URL in a browser to see whether it needs a login",
 		}
@@ -179,8 +184,11 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 // inward returns the error of a redirect from the internet to this machine or its networks.
 func inward(to location) *Error {
 	return &Error{
-		Kind: Server, Redirect: true, Host: to.url.Host, Err: fmt.Errorf("%w (%s)", chain.ErrInward, to.url.Host),
-		Next: "if you trust that, download from there directly",
+		Kind:     Server,
+		Redirect: true,
+		Host:     to.url.Host,
+		Err:      fmt.Errorf("%w (%s)", chain.ErrInward, to.url.Host),
+		Next:     "if you trust that, download from there directly",
 	}
 }
 
@@ -208,9 +216,12 @@ func leads(resp *http.Response) bool {
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
 	if leads(resp) { // otherwise net/http would have followed it
 		return &Error{
-			Kind: Server, Redirect: true, Host: at.url.Host,
+			Kind:     Server,
+			Redirect: true,
+			Host:     at.url.Host,
 			Err: fmt.Errorf("the server answers %s without a Location field",
-				status(resp.StatusCode)), Next: "check the URL",
+				status(resp.StatusCode)),
+			Next: "check the URL",
 		}
 	}
 	switch resp.StatusCode {

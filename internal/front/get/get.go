@@ -362,7 +362,13 @@ func (d *download) warn(h http.Header, coding string) {
 // copy writes the content of an answer, in order of arrival if possible.
 func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
 	from, _ := out.have()
-	w := &counted{ctx: d.ctx, out: out, from: from, meter: d.meter, limit: d.Limit}
+	w := &counted{
+		ctx:   d.ctx,
+		out:   out,
+		from:  from,
+		meter: d.meter,
+		limit: d.Limit,
+	}
 	to, placeable := out.(placed)
 	body, scattered := resp.Body.(scatteredBody)
 	if placeable && scattered {

@@ -108,8 +108,12 @@ func (l location) request() *url.URL {
 		authority += ":" + l.port
 	}
 	u := &url.URL{
-		Scheme: l.url.Scheme, Host: authority, Path: l.url.Path, RawPath: l.url.RawPath,
-		RawQuery: escapeQuery(l.url.RawQuery), ForceQuery: l.url.ForceQuery,
+		Scheme:     l.url.Scheme,
+		Host:       authority,
+		Path:       l.url.Path,
+		RawPath:    l.url.RawPath,
+		RawQuery:   escapeQuery(l.url.RawQuery),
+		ForceQuery: l.url.ForceQuery,
 	}
 	if u.Path == "" {
 		u.Path = "/"

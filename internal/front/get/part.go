@@ -87,8 +87,13 @@ func (d *download) openNamed(name string) (output, error) {
 		}
 	}
 	p := &part{
-		ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start(), store: d.Partial,
-		url: d.asked.url.String(),
+		ctx:      d.ctx,
+		name:     name,
+		force:    d.Force,
+		checksum: d.Checksum,
+		sum:      d.Checksum.start(),
+		store:    d.Partial,
+		url:      d.asked.url.String(),
 	}
 	if err := p.openFile(d.Resume); err != nil {
 		return nil, err
@@ -257,7 +262,13 @@ func (p *part) begin(v version) error {
 		v.validator = ""
 	}
 	p.size, p.hashed, p.sum = 0, 0, p.checksum.start()
-	p.object = partial.Object{URL: p.url, Place: v.place, Validator: v.validator, Mark: v.mark, Size: v.size}
+	p.object = partial.Object{
+		URL:       p.url,
+		Place:     v.place,
+		Validator: v.validator,
+		Mark:      v.mark,
+		Size:      v.size,
+	}
 	p.watch(partial.Found{Object: p.object})
 	if err := p.f.Truncate(0); err != nil {
 		return fileError(err, p.f.Name())

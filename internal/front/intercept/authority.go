@@ -69,7 +69,14 @@ func newAuthority(root, issuer *x509.Certificate, key *ecdsa.PrivateKey) (*Autho
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{root: root, issuer: issuer, key: key, leaf: leaf, leaves: leaves, hosts: Hosts(issuer)}, nil
+	return &Authority{
+		root:   root,
+		issuer: issuer,
+		key:    key,
+		leaf:   leaf,
+		leaves: leaves,
+		hosts:  Hosts(issuer),
+	}, nil
 }
 
 // authorityTemplate returns the template of an authority for servers.

@@ -79,8 +79,11 @@ type name struct {
 // viewers, at most once in ten minutes, and may take up to 15 s.
 func New(look func(context.Context) []Finding) *Page {
 	return &Page{
-		look: look,
-		wake: make(chan struct{}, 1), join: make(chan viewer), leave: make(chan viewer), closed: make(chan struct{}),
+		look:   look,
+		wake:   make(chan struct{}, 1),
+		join:   make(chan viewer),
+		leave:  make(chan viewer),
+		closed: make(chan struct{}),
 		passed: map[string]int64{},
 	}
 }
@@ -103,7 +106,11 @@ func (p *Page) Observe(e engine.Event) {
 			return // its first answer never arrived
 		}
 		d := Ended{Host: e.Ended.Host, Name: e.Ended.Name, Finished: control.Finished{
-			Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset, Links: e.Ended.Links,
+			Result:  e.Reason,
+			At:      e.At,
+			Seconds: e.Took.Seconds(),
+			Bytes:   e.Ended.Offset,
+			Links:   e.Ended.Links,
 		}}
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -32,8 +32,13 @@ type exchange struct {
 
 func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
-		p: p, w: w, rc: http.NewResponseController(w), r: r,
-		interims: make(chan interim), settled: make(chan struct{}), over: make(chan struct{}),
+		p:        p,
+		w:        w,
+		rc:       http.NewResponseController(w),
+		r:        r,
+		interims: make(chan interim),
+		settled:  make(chan struct{}),
+		over:     make(chan struct{}),
 	}
 	if r.ContentLength != 0 {
 		x.upload = &upload{
@@ -160,8 +165,13 @@ func (x *exchange) request(t target, h http.Header, offer string) *http.Request 
 		h["User-Agent"] = nil // keeps net/http from adding its own (R27)
 	}
 	out := &http.Request{
-		Method: x.r.Method, URL: requestURL(t), Host: t.host, Header: h,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method:     x.r.Method,
+		URL:        requestURL(t),
+		Host:       t.host,
+		Header:     h,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
 	}
 	if x.upload != nil {
 		out.Body, out.ContentLength = x.upload, x.r.ContentLength

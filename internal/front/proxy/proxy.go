@@ -108,8 +108,11 @@ func New(c Config) *Proxy {
 	p := &Proxy{
 		Config: c, tunnels: newTunnels(named),
 		admission: admission.Control{Limits: admission.Limits{
-			Each: maxClients, Sure: sureClients, All: allClients,
-			Reserve: reservedClients, Refused: refusedClients,
+			Each:    maxClients,
+			Sure:    sureClients,
+			All:     allClients,
+			Reserve: reservedClients,
+			Refused: refusedClients,
 		}, Named: named},
 	}
 	p.buffers.New = func() any {

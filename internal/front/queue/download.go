@@ -184,8 +184,11 @@ func (q *Queue) urls(job Download) []string {
 // download runs a download in a goroutine of its own. It tries the URLs until one delivers something.
 func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result, error) {
 	g := &get.Getter{Transport: q.Transport, Options: get.Options{
-		Resume: true, ServerName: true, Partial: q.Partial,
-		Mirrors: job.URLs, Unique: &get.Unique{
+		Resume:     true,
+		ServerName: true,
+		Partial:    q.Partial,
+		Mirrors:    job.URLs,
+		Unique: &get.Unique{
 			Taken: func(file string) bool {
 				taken := false
 				_ = q.ask(ctx, func() error {

@@ -77,11 +77,14 @@ func NewServer(c Config) *Server {
 // guarded returns a server for root and the user who runs Tributary.
 func (s *Server) guarded(h http.Handler) *http.Server {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime,
-		IdleTimeout:    idleTime,
-		MaxHeaderBytes: 64 << 10,
-		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), // may quote requests
-		Protocols:      new(http.Protocols),
+		Handler:           h,
+		ReadHeaderTimeout: shortTime,
+		ReadTimeout:       shortTime,
+		WriteTimeout:      3 * shortTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), // may quote requests
+		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	visitors := &admission.Control{

@@ -59,7 +59,9 @@ func statusAt(fd int, path string, flags int) (status, error) {
 			return status{}, err
 		}
 		return status{
-			identity: identity{uint64(s.Dev), uint64(s.Ino), 0}, size: s.Size, changed: s.Ctim.Nano(),
+			identity: identity{uint64(s.Dev), uint64(s.Ino), 0},
+			size:     s.Size,
+			changed:  s.Ctim.Nano(),
 			modified: s.Mtim.Nano(),
 			regular:  s.Mode&unix.S_IFMT == unix.S_IFREG,
 		}, nil
@@ -68,9 +70,11 @@ func statusAt(fd int, path string, flags int) (status, error) {
 		return status{}, err
 	}
 	st := status{
-		identity: identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0}, size: int64(x.Size),
+		identity: identity{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, 0},
+		size:     int64(x.Size),
 		changed:  nanoseconds(x.Ctime),
-		modified: nanoseconds(x.Mtime), regular: x.Mode&unix.S_IFMT == unix.S_IFREG,
+		modified: nanoseconds(x.Mtime),
+		regular:  x.Mode&unix.S_IFMT == unix.S_IFREG,
 	}
 	if x.Mask&unix.STATX_BTIME != 0 {
 		st.Born = nanoseconds(x.Btime)

@@ -34,7 +34,15 @@ type Recorder struct {
 }
 
 func newRecorder(s Store, part, side *os.File, path string, c claim) *Recorder {
-	r := &Recorder{store: s, part: part, path: path, due: make(chan struct{}, 1), side: side, count: c.count, claim: c}
+	r := &Recorder{
+		store: s,
+		part:  part,
+		path:  path,
+		due:   make(chan struct{}, 1),
+		side:  side,
+		count: c.count,
+		claim: c,
+	}
 	r.prefix.Store(c.prefix)
 	r.running.Go(func() {
 		for range r.due {

@@ -103,9 +103,13 @@ func (s Store) Claim(part *os.File, has Found) (*Recorder, error) {
 	}
 	s.clean()
 	c := claim{
-		Format: format, identity: is.identity, Object: has.Object, Boot: bootID(), Synced: min(has.synced, has.Have),
-		AtSync: has.atSync,
-		count:  count{prefix: has.Have, changed: is.changed, writing: true},
+		Format:   format,
+		identity: is.identity,
+		Object:   has.Object,
+		Boot:     bootID(),
+		Synced:   min(has.synced, has.Have),
+		AtSync:   has.atSync,
+		count:    count{prefix: has.Have, changed: is.changed, writing: true},
 	}
 	side, err := c.create(path)
 	if err != nil {

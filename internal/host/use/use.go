@@ -90,8 +90,11 @@ func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (R
 	p.files = slices.DeleteFunc(p.files, func(f planned) bool { return len(f.edits) == 0 })
 	for _, f := range p.files {
 		r.Files = append(r.Files, changed{
-			Path: f.path, Created: !f.exists, Before: digest(f.text), After: digest(apply(f.text, f.edits)),
-			Edits: f.edits,
+			Path:    f.path,
+			Created: !f.exists,
+			Before:  digest(f.text),
+			After:   digest(apply(f.text, f.edits)),
+			Edits:   f.edits,
 		})
 	}
 	all[name] = r

@@ -126,8 +126,14 @@ func (a *account) settle() {
 // or has something again. Close gives back unused leases.
 func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Accounts {
 	b := &Accounts{
-		file: ledger{path}, log: log, now: now, changed: changed, accounts: map[string]*account{},
-		kick: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
+		file:     ledger{path},
+		log:      log,
+		now:      now,
+		changed:  changed,
+		accounts: map[string]*account{},
+		kick:     make(chan struct{}, 1),
+		done:     make(chan struct{}),
+		ended:    make(chan struct{}),
 	}
 	go b.keep()
 	return b

@@ -19,8 +19,12 @@ func (r *run) attemptEnded(e event) {
 			r.e.refused(r.origin)
 		}
 		r.e.observe(Event{
-			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Outcome.String(),
-			Took: time.Since(f.sent),
+			Kind:     EventAttemptEnded,
+			At:       time.Now(),
+			Transfer: r.id,
+			Link:     name,
+			Reason:   e.Outcome.String(),
+			Took:     time.Since(f.sent),
 		})
 		if e.Outcome != fault.Complete && e.Outcome != fault.Canceled {
 			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error",
@@ -108,7 +112,14 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 	s.radio.add(now, n)
 	r.req.Usage.Add(s.name, n, got.Waste)
 	r.req.Usage.Spend(s.name, r.radio(f.link), now, n)
-	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: n, Waste: got.Waste})
+	r.e.observe(Event{
+		Kind:     EventReceived,
+		At:       now,
+		Transfer: r.id,
+		Link:     s.name,
+		Bytes:    n,
+		Waste:    got.Waste,
+	})
 }
 
 func (r *run) carryOut(now time.Time, a transfer.Action) {
@@ -136,8 +147,11 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		}
 		if r.opening.Version() != nil {
 			r.e.observe(Event{
-				Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name,
-				Reason: a.Rule.String(),
+				Kind:     EventDecision,
+				At:       now,
+				Transfer: r.id,
+				Link:     r.link(a.Link).name,
+				Reason:   a.Rule.String(),
 			})
 		}
 		r.conns[a.Conn].requests <- f
@@ -178,7 +192,13 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.ReportFailed:
 		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.ReportHedged:
-		r.e.observe(Event{Kind: EventHedge, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: "silent"})
+		r.e.observe(Event{
+			Kind:     EventHedge,
+			At:       now,
+			Transfer: r.id,
+			Link:     r.link(a.Link).name,
+			Reason:   "silent",
+		})
 	case transfer.ReportDiffers:
 		r.differs(now, a.Link)
 	case transfer.Forget:
@@ -260,8 +280,16 @@ func (r *run) report(now time.Time) transfer.State {
 		}
 	}
 	r.shown.status.Store(&TransferStatus{
-		ID: r.id, Host: r.req.Target.Host, Name: r.req.Target.name(), Size: size, Offset: s.Offset,
-		Window: s.Window, Held: s.Held, Started: r.began, Links: links, LeftOut: spared,
+		ID:      r.id,
+		Host:    r.req.Target.Host,
+		Name:    r.req.Target.name(),
+		Size:    size,
+		Offset:  s.Offset,
+		Window:  s.Window,
+		Held:    s.Held,
+		Started: r.began,
+		Links:   links,
+		LeftOut: spared,
 	})
 	return s
 }

@@ -74,7 +74,14 @@ type Share struct {
 func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, cost: cost, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
+	s := &Share{
+		b:       b,
+		cost:    cost,
+		want:    b.bound(n),
+		need:    b.bound(n),
+		granted: minGrant,
+		tell:    tell,
+	}
 	b.members = append(b.members, s)
 	b.peak, b.lingering = max(b.peak, len(b.members)), max(0, b.lingering-cost)
 	b.level()

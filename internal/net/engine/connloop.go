@@ -197,7 +197,11 @@ func (l *connLoop) dial() {
 	info := c.Info()
 	l.r.e.fleet.found(l.r.site, l.link, info.Remote)
 	l.r.tell(event{conn: l, Event: transfer.Event{
-		Kind: transfer.Opened, Conn: l.id, RTT: info.RTT, Reused: info.Reused, Multiplexed: info.Multiplexed,
+		Kind:        transfer.Opened,
+		Conn:        l.id,
+		RTT:         info.RTT,
+		Reused:      info.Reused,
+		Multiplexed: info.Multiplexed,
 	}})
 	l.start(func() { l.read(c) })
 	l.start(func() { l.send(c) })
@@ -297,8 +301,11 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
-			Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total,
-			Close: response.Close,
+			Kind:    transfer.HeadReceived,
+			Attempt: f.id,
+			Range:   response.Range,
+			Size:    response.ID.Total,
+			Close:   response.Close,
 		}})
 	}
 	if err := l.body(c, f, response.Body, response.Range); err != nil {

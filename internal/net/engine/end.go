@@ -40,9 +40,14 @@ func (r *run) finish(err error) {
 	r.e.runs(-1, -r.further)
 	s := r.report(time.Now())
 	r.e.observe(Event{
-		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: s.Received,
-		Waste: s.Waste,
-		Took:  time.Since(r.began), Ended: r.shown.status.Load(),
+		Kind:     EventTransferEnded,
+		At:       time.Now(),
+		Transfer: r.id,
+		Reason:   r.result(err),
+		Bytes:    s.Received,
+		Waste:    s.Waste,
+		Took:     time.Since(r.began),
+		Ended:    r.shown.status.Load(),
 	})
 	r.e.Hint(r.req.Target, r.opening.Version().Total)
 	notes := r.notes(s)

@@ -87,13 +87,22 @@ func New(cfg Config) *Engine {
 		panic("engine: Config without Opener, Log or Scheduler")
 	}
 	e := &Engine{
-		cfg: cfg, budget: NewBudget(cfg.Budget-min(ofProcess, cfg.Budget/8), cfg.Window), blocks: &blocks{},
-		history: estimate.NewHistory(), record: estimate.NewRecord(estimate.Salt{}),
+		cfg:     cfg,
+		budget:  NewBudget(cfg.Budget-min(ofProcess, cfg.Budget/8), cfg.Window),
+		blocks:  &blocks{},
+		history: estimate.NewHistory(),
+		record:  estimate.NewRecord(estimate.Salt{}),
 	}
 	e.fleet = &fleet{
-		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{},
-		wake: make(chan struct{}, 1),
+		began:  time.Now().Add(-time.Hour),
+		slow:   cfg.SlowLinks,
+		onDown: cfg.LinkDown,
+		tell:   e.observe,
+		heard:  cfg.Heard,
+		behind: cfg.Behind,
+		warm:   cfg.Opener.Warm,
+		stream: map[*streamBody]bool{},
+		wake:   make(chan struct{}, 1),
 	}
 	e.cross = &crossTraffic{
 		conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1),

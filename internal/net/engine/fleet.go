@@ -194,7 +194,10 @@ func (f *fleet) flush() (down []string) {
 		changed = true
 		name := f.all[c.Link].name
 		f.tell(Event{
-			Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(),
+			Kind:   EventLinkState,
+			At:     time.Now(),
+			Link:   name,
+			State:  c.State.String(),
 			Reason: c.Cause.String(),
 		})
 		if c.State == health.Down || c.State == health.Banned {
@@ -208,8 +211,12 @@ func (f *fleet) flush() (down []string) {
 				continue
 			}
 			f.tell(Event{
-				Kind: EventOriginState, At: time.Now(), Link: f.all[c.Link].name, State: c.State.String(),
-				Reason: c.Cause.String(), Origin: s.addr,
+				Kind:   EventOriginState,
+				At:     time.Now(),
+				Link:   f.all[c.Link].name,
+				State:  c.State.String(),
+				Reason: c.Cause.String(),
+				Origin: s.addr,
 			})
 			if c.State == health.Banned && accusing(c.Cause) {
 				f.all[c.Link].accused = true
@@ -447,10 +454,16 @@ func (f *fleet) status() []LinkStatus {
 		st, cause := f.boards.State(int8(i))
 		joules, radio := s.radio.joules(now)
 		out = append(out, LinkStatus{
-			Joules: joules, Radio: radio,
-			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
-			RTT: time.Duration(s.rtt.Load()).Seconds(), Bytes: s.bytes.Load(), Waste: s.waste.Load(),
-			Bans: int64(f.boards.Bans(int8(i))),
+			Joules:  joules,
+			Radio:   radio,
+			Name:    s.name,
+			State:   st.String(),
+			Reason:  cause.String(),
+			Goodput: s.meter.rate(f.clock(now)),
+			RTT:     time.Duration(s.rtt.Load()).Seconds(),
+			Bytes:   s.bytes.Load(),
+			Waste:   s.waste.Load(),
+			Bans:    int64(f.boards.Bans(int8(i))),
 		})
 	}
 	return out

@@ -95,8 +95,10 @@ func (e *Engine) recall(o estimate.Origin, req *Request,
 	now, p := time.Now(), estimate.PathOf(req.Target.Path)
 	v, known := e.history.Origin(now, o)
 	m = opening.Memory{
-		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p),
-		Size: cmp.Or(req.Size, e.history.Size(now, o, p)), Sure: req.Size > 0,
+		Small:   known && !v.Large,
+		Whole:   e.history.Whole(now, o, p) || e.record.Whole(now, o, p),
+		Size:    cmp.Or(req.Size, e.history.Size(now, o, p)),
+		Sure:    req.Size > 0,
 		Refuses: e.history.Refuses(now, o),
 	}
 	m.Small = m.Small && m.Size <= e.cfg.Threshold

@@ -69,7 +69,10 @@ func (r *run) firstResponse(e event) time.Time {
 // head returns the part of an answer that the opening gets.
 func head(response *RangeResponse, err error) opening.Head {
 	return opening.Head{
-		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID,
+		Status:   response.StatusCode,
+		Fields:   response.Header,
+		Range:    response.Range,
+		ID:       response.ID,
 		Unfit:    response.Unfit,
 		Mismatch: err != nil,
 	}
@@ -103,7 +106,13 @@ func (r *run) handOver(e event, reason opening.Reason) {
 	close(l.requests)
 	l.alive.Wait()
 	delete(r.conns, l.id)
-	b := &streamBody{r: r, from: response.Body, conn: l.conn, link: r.link(l.link), radio: r.radio(l.link)}
+	b := &streamBody{
+		r:     r,
+		from:  response.Body,
+		conn:  l.conn,
+		link:  r.link(l.link),
+		radio: r.radio(l.link),
+	}
 	b.stop = context.AfterFunc(r.parent, b.abort)
 	r.e.fleet.streams(b)
 	out.Body = b

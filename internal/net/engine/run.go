@@ -101,13 +101,25 @@ const waitingEvents = 16
 // newRun starts a GET, or starts it again. o belongs to the run until its loop has ended.
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
-		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
-		started: make(chan start, 1), events: make(chan event, waitingEvents), wrote: make(chan wrote, 1),
-		out:  make(chan work, 1),
-		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
-		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{},
-		lastErrs: map[fault.Outcome]error{}, began: time.Now(),
-		sound: transfer.Unknown, sole: -1,
+		e:        e,
+		id:       e.lastID.Add(1),
+		req:      req,
+		origin:   originOf(req.Target),
+		opening:  o,
+		started:  make(chan start, 1),
+		events:   make(chan event, waitingEvents),
+		wrote:    make(chan wrote, 1),
+		out:      make(chan work, 1),
+		left:     make(chan struct{}),
+		done:     make(chan struct{}),
+		mailbox:  mailbox{posted: make(chan struct{}, 1)},
+		used:     map[int8]bool{},
+		conns:    map[uint32]*connLoop{},
+		attempts: map[uint32]*attempt{},
+		lastErrs: map[fault.Outcome]error{},
+		began:    time.Now(),
+		sound:    transfer.Unknown,
+		sole:     -1,
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()[:len(states)]
@@ -121,12 +133,18 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: e.cfg.Scheduler(), Warm: plan.Warm,
-		Ahead:     plan.Ahead,
-		AheadEach: plan.AheadEach,
-		Hint:      known.Size, Reserve: true, WaitForLink: e.cfg.WaitForLink,
-		Reorder: max(minGrant, min(plan.Initial, e.cfg.Threshold)),
-		Goal:    answer.Goal, Order: answer.Order,
+		Requested:   plan.Requested,
+		Initial:     plan.Initial,
+		Scheduler:   e.cfg.Scheduler(),
+		Warm:        plan.Warm,
+		Ahead:       plan.Ahead,
+		AheadEach:   plan.AheadEach,
+		Hint:        known.Size,
+		Reserve:     true,
+		WaitForLink: e.cfg.WaitForLink,
+		Reorder:     max(minGrant, min(plan.Initial, e.cfg.Threshold)),
+		Goal:        answer.Goal,
+		Order:       answer.Order,
 	}
 	cfg.KeepWindow = req.Links.Deadline != nil && req.Links.Deadline.Bitrate > 0
 	if req.Links.Background {

@@ -36,8 +36,14 @@ func (r *run) ask(links []link.Link) policy.Answer {
 	for i := range r.links {
 		m, l := &r.links[i], &links[i]
 		all[i] = policy.Link{
-			Name: l.Name, Terms: l.Terms, State: m.state, Metric: l.Metric, Refused: r.refused[l.Name],
-			Out: r.m != nil && r.m.Out(int8(i)), Seen: m.seen, Carries: m.verdict.May(),
+			Name:    l.Name,
+			Terms:   l.Terms,
+			State:   m.state,
+			Metric:  l.Metric,
+			Refused: r.refused[l.Name],
+			Out:     r.m != nil && r.m.Out(int8(i)),
+			Seen:    m.seen,
+			Carries: m.verdict.May(),
 		}
 	}
 	return policy.For(q, all)
@@ -47,10 +53,14 @@ func (r *run) ask(links []link.Link) policy.Answer {
 func (r *run) linkConfig(i int8, l link.Link) transfer.LinkConfig {
 	m := &r.links[i]
 	return transfer.LinkConfig{
-		State: m.state, Metered: l.Terms.Metered, Resort: m.verdict.Use == policy.Resort,
+		State:    m.state,
+		Metered:  l.Terms.Metered,
+		Resort:   m.verdict.Use == policy.Resort,
 		Spare:    m.verdict.Use == policy.Spare,
-		Optional: m.verdict.Optional, Radio: m.verdict.Radio, LastByte: r.link(i).radio.lastByte(),
-		Learned: r.e.lookUp(l, r.origin),
+		Optional: m.verdict.Optional,
+		Radio:    m.verdict.Radio,
+		LastByte: r.link(i).radio.lastByte(),
+		Learned:  r.e.lookUp(l, r.origin),
 	}
 }
 

@@ -46,7 +46,13 @@ func (s *spots) begin(a transfer.Action) {
 		s.open = slices.Delete(s.open, 0, 1)
 	}
 	r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
-	n := &sample{attempt: a.Attempt, link: a.Link, r: r, first: make([]byte, r.Len()), own: r.Start}
+	n := &sample{
+		attempt: a.Attempt,
+		link:    a.Link,
+		r:       r,
+		first:   make([]byte, r.Len()),
+		own:     r.Start,
+	}
 	if a.Tail >= 0 && int(a.Tail) < len(s.tails) {
 		t := s.tails[a.Tail]
 		known := segment.Range{Start: t.end - int64(len(t.b)), End: t.end}.Clip(r)
@@ -164,5 +170,11 @@ func (r *run) forget(now time.Time, a transfer.Action) {
 	s := r.link(a.Link)
 	s.waste.Add(a.N)
 	r.req.Usage.Add(s.name, 0, a.N)
-	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Waste: a.N})
+	r.e.observe(Event{
+		Kind:     EventReceived,
+		At:       now,
+		Transfer: r.id,
+		Link:     s.name,
+		Waste:    a.N,
+	})
 }

@@ -93,7 +93,13 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	if err != nil {
 		return fail(OpConnect, err)
 	}
-	r := race{dialer: d, link: l, addr: addr, host: host, port: port}
+	r := race{
+		dialer: d,
+		link:   l,
+		addr:   addr,
+		host:   host,
+		port:   port,
+	}
 	c, err := r.run(ctx, families)
 	if err != nil {
 		op := r.op()

@@ -72,8 +72,11 @@ func Permitted(r policy.Request, all []Link, late func(name string) bool) (may [
 	for i := range all {
 		l := &all[i]
 		known[i] = policy.Link{
-			Name: l.Name, Terms: l.Terms, State: health.Up, Metric: i,
-			Late: late != nil && late(l.Name),
+			Name:   l.Name,
+			Terms:  l.Terms,
+			State:  health.Up,
+			Metric: i,
+			Late:   late != nil && late(l.Name),
 		}
 	}
 	for _, i := range policy.For(r, known).Order {

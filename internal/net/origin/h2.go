@@ -156,15 +156,25 @@ func (s *stream) negotiate(p *Pool) error {
 // newSession starts a session on a connection.
 func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session, error) {
 	s := &session{
-		conn: conn, socket: socket, chunks: chunks, br: bufio.NewReaderSize(conn, readBuffer),
-		done: make(chan struct{}),
+		conn:   conn,
+		socket: socket,
+		chunks: chunks,
+		br:     bufio.NewReaderSize(conn, readBuffer),
+		done:   make(chan struct{}),
 		peer: settings{
-			streams: maxStreams, frame: 16 << 10, head: -1, initial: initialWindow,
-			window: initialWindow,
+			streams: maxStreams,
+			frame:   16 << 10,
+			head:    -1,
+			initial: initialWindow,
+			window:  initialWindow,
 		},
-		streams: map[uint32]*exchange{}, next: 1, initial: streamWindow, credit: initialWindow, pace: calm,
-		pings:  rate.NewLimiter(rate.Every(pingLater), pingBurst),
-		clamps: rate.NewLimiter(rate.Every(clampLater), clampBurst),
+		streams: map[uint32]*exchange{},
+		next:    1,
+		initial: streamWindow,
+		credit:  initialWindow,
+		pace:    calm,
+		pings:   rate.NewLimiter(rate.Every(pingLater), pingBurst),
+		clamps:  rate.NewLimiter(rate.Every(clampLater), clampBurst),
 	}
 	s.change.L = &s.mu
 	s.henc = hpack.NewEncoder(&s.block)

@@ -67,7 +67,13 @@ type interim struct {
 
 // newExchange builds the request for a, with the same fields as over HTTP/1.1.
 func newExchange(a *engine.RangeRequest) (*exchange, error) {
-	x := &exchange{request: a, asked: maxOpen, room: MaxHead, size: -1, declared: -1}
+	x := &exchange{
+		request:  a,
+		asked:    maxOpen,
+		room:     MaxHead,
+		size:     -1,
+		declared: -1,
+	}
 	x.add(":authority", a.Target.Host)
 	x.add(":method", http.MethodGet)
 	x.add(":path", a.Target.Path)
@@ -193,8 +199,14 @@ func (x *exchange) head(f *http2.MetaHeadersFrame) error {
 		length = 0
 	}
 	x.resp = &http.Response{
-		Status: status + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: header, ContentLength: length, Body: http.NoBody, Trailer: announced(header),
+		Status:        status + " " + http.StatusText(code),
+		StatusCode:    code,
+		Proto:         "HTTP/2.0",
+		ProtoMajor:    2,
+		Header:        header,
+		ContentLength: length,
+		Body:          http.NoBody,
+		Trailer:       announced(header),
 	}
 	x.judge(time.Now())
 	return nil

@@ -181,7 +181,13 @@ func bare(l link.Link, addr string) key { return key{link: l.Name, addr: addr} }
 
 // Warm implements engine.Opener.
 func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
-	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
+	p.keep(&stream{
+		key:    bare(l, addr),
+		link:   l,
+		socket: c,
+		conn:   c,
+		info:   i,
+	}, warmTimeout)
 }
 
 // Dialed is a connection over a link.

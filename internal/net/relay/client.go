@@ -169,8 +169,14 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 	}
 	cfg.NextProtos = []string{laneProtocol}
 	return &Client{
-		address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1),
-		at: map[string]*place{}, conns: lanes.NewConnections(mostLanes), carried: map[string]*atomic.Int64{},
+		address: address,
+		tls:     cfg,
+		log:     log,
+		budget:  budget,
+		wake:    make(chan struct{}, 1),
+		at:      map[string]*place{},
+		conns:   lanes.NewConnections(mostLanes),
+		carried: map[string]*atomic.Int64{},
 	}, nil
 }
 

@@ -93,10 +93,12 @@ func peerOf(s tls.ConnectionState) KeyID {
 func (k Key) config(accept func(tls.ConnectionState) error) (*tls.Config, error) {
 	cert, err := k.certificate()
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true,
-		InsecureSkipVerify: true, // there is no certificate authority: accept compares keys
-		ClientAuth:         tls.RequireAnyClientCert,
-		VerifyConnection:   accept,
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{cert},
+		SessionTicketsDisabled: true,
+		InsecureSkipVerify:     true, // there is no certificate authority: accept compares keys
+		ClientAuth:             tls.RequireAnyClientCert,
+		VerifyConnection:       accept,
 	}, err
 }
 

@@ -27,7 +27,13 @@ type Pairings struct {
 // OpenPairings returns the Pairings that the file at path describes. Lanes use metered links beside others while pays
 // reports that some client may use them.
 func OpenPairings(path string, budget int64, log *slog.Logger, pays func() bool) (*Pairings, error) {
-	p := &Pairings{path: path, budget: budget, log: log, pays: pays, changed: make(chan struct{}, 1)}
+	p := &Pairings{
+		path:    path,
+		budget:  budget,
+		log:     log,
+		pays:    pays,
+		changed: make(chan struct{}, 1),
+	}
 	return p, p.load()
 }
 

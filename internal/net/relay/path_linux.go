@@ -121,10 +121,15 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	mss := int(info.Snd_mss)
 	flying := int(info.Unacked) - int(info.Sacked) - int(info.Lost) + int(info.Retrans)
 	p = lanes.Path{
-		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
-		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info),
-		Hole:     info.Sacked > 0,
-		Progress: uint64(info.Delivered) * uint64(mss), Threshold: threshold(info),
+		RTT:          time.Duration(info.Rtt) * time.Microsecond,
+		CWnd:         int(info.Snd_cwnd) * mss,
+		InFlight:     max(flying, 0) * mss,
+		Unsent:       int(info.Notsent_bytes),
+		DeliveryRate: float64(info.Delivery_rate),
+		AppLimited:   appLimited(info),
+		Hole:         info.Sacked > 0,
+		Progress:     uint64(info.Delivered) * uint64(mss),
+		Threshold:    threshold(info),
 	}
 	if info.Min_rtt != math.MaxUint32 {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond

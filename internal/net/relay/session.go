@@ -54,9 +54,11 @@ const silentTime = 500 * time.Millisecond
 
 func newSession(c lanes.Config) *session {
 	s := &session{
-		done: make(chan struct{}), kick: make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		kick:    make(chan struct{}, 1),
 		buffers: sync.Pool{New: func() any { return new([bulkBuffer]byte) }},
-		streams: map[uint32]*Conn{}, wires: map[uint32]*wire{},
+		streams: map[uint32]*Conn{},
+		wires:   map[uint32]*wire{},
 	}
 	c.Free = s.free
 	s.mux = lanes.New(c)

@@ -72,7 +72,8 @@ func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
 // dialer returns the Dialer for devices: it connects only where reach allows.
 func (t *Transport) dialer() *link.Dialer {
 	return &link.Dialer{
-		Binder: t.binder, Allow: t.check,
+		Binder: t.binder,
+		Allow:  t.check,
 		Resolver: &link.Resolver{
 			Binder: t.binder, AllLinksAllowed: anyAllowed(*t.live.Load()), Over: t.reach.Over, Names: t.names,
 		},

@@ -29,10 +29,13 @@ var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // are verified against roots, nil = the system's.
 func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
 	return New(Config{
-		Settings: cfg, Log: log, Source: &discover.Netlink{Options: LinkOptions(cfg)}, Binder: link.Device{},
-		Roots:   roots,
-		Allow:   Everywhere,
-		History: HistoryFile(cfg),
+		Settings: cfg,
+		Log:      log,
+		Source:   &discover.Netlink{Options: LinkOptions(cfg)},
+		Binder:   link.Device{},
+		Roots:    roots,
+		Allow:    Everywhere,
+		History:  HistoryFile(cfg),
 	})
 }
 

@@ -32,8 +32,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reason := opening.Reason(o.Undivided)
 	if reason == opening.None {
 		reason = opening.Ineligible(opening.Request{
-			Method: r.Method, Scheme: r.URL.Scheme, Query: r.URL.RawQuery, Fields: r.Header,
-			ContentLength: r.ContentLength, TransferEncoding: r.TransferEncoding,
+			Method:           r.Method,
+			Scheme:           r.URL.Scheme,
+			Query:            r.URL.RawQuery,
+			Fields:           r.Header,
+			ContentLength:    r.ContentLength,
+			TransferEncoding: r.TransferEncoding,
 		})
 	}
 	if reason == opening.AuthUnknown && o.Repeatable {
@@ -108,11 +112,16 @@ func (t *Transport) divide(r *http.Request, o Options) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status:     strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))),
-		StatusCode: resp.Status,
-		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: resp.Header, ContentLength: resp.ContentLength, Body: &dividedBody{resp.Body, resp.ID},
-		Trailer: resp.Trailer, Request: r,
+		Status:        strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))),
+		StatusCode:    resp.Status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        resp.Header,
+		ContentLength: resp.ContentLength,
+		Body:          &dividedBody{resp.Body, resp.ID},
+		Trailer:       resp.Trailer,
+		Request:       r,
 	}, nil
 }
 

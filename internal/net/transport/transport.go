@@ -119,10 +119,17 @@ type Transport struct {
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder,
-		data: dataLimits{app: c.Limits, appChanged: c.Limited}, metered: c.Metered,
-		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
-		expected: make(chan expected, maxExpected),
+		cfg:        c.Settings,
+		log:        c.Log,
+		history:    c.History,
+		device:     c.Source,
+		names:      c.Names,
+		binder:     c.Binder,
+		data:       dataLimits{app: c.Limits, appChanged: c.Limited},
+		metered:    c.Metered,
+		reconsider: make(chan struct{}, 1),
+		found:      make(chan struct{}),
+		expected:   make(chan expected, maxExpected),
 	}
 	if n, ok := c.Source.(*discover.Netlink); ok {
 		t.reach.Router = &discover.Kernel{Mark: n.Mark}
@@ -159,13 +166,22 @@ func New(c Config) (*Transport, error) {
 		return nil, err
 	}
 	t.engine = engine.New(engine.Config{
-		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
-		Scheduler: scheduler, MostConns: connections, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow),
+		Opener:      t.pool,
+		Log:         t.log,
+		Observers:   append([]engine.Observer{eventLog{t.log}}, c.Observers...),
+		Scheduler:   scheduler,
+		MostConns:   connections,
+		Budget:      int64(t.cfg.Budget),
+		Window:      int64(t.cfg.TransferWindow),
 		Threshold:   int64(t.cfg.Threshold),
-		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
-		Behind: func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
-		Heard:  t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
-		Lied: t.pool.Greetings.Lied,
+		WaitForLink: t.cfg.WaitForLink,
+		SlowLinks:   health.SlowCheck(t.cfg.Slow),
+		Behind:      func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
+		Heard:       t.conns.Heard,
+		Received:    link.Link.Received,
+		Running:     c.Running,
+		Goodput:     t.placer.Goodput,
+		Lied:        t.pool.Greetings.Lied,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.passThrough.DropLink(name)

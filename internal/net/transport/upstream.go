@@ -23,7 +23,14 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 		if c.Metered != nil {
 			l.Terms.Metered = *c.Metered
 		}
-		p := &link.Upstream{Link: l, Scheme: u.Scheme, Addr: u.Host, Binder: t.binder, Check: t.check, Buffer: t.buffer}
+		p := &link.Upstream{
+			Link:   l,
+			Scheme: u.Scheme,
+			Addr:   u.Host,
+			Binder: t.binder,
+			Check:  t.check,
+			Buffer: t.buffer,
+		}
 		if u.User != nil {
 			p.User = u.User.Username()
 			p.Password, _ = u.User.Password()

@@ -226,9 +226,15 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	}
 	defer stop()
 	res := &result{
-		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Upload: o.upload,
+		Scenario:   sc.Name,
+		Size:       int64(size),
+		Origin:     o.origin,
+		HTTPS:      o.https,
+		Upload:     o.upload,
 		Congestion: l.CongestionControl(),
-		Seed:       o.seed, Bound: bound.Seconds(), Links: l.LinkNames(),
+		Seed:       o.seed,
+		Bound:      bound.Seconds(),
+		Links:      l.LinkNames(),
 	}
 	for _, c := range contenders {
 		res.Contenders = append(res.Contenders, &contenderResult{Name: c.name, plain: c.plain})

@@ -127,7 +127,11 @@ func parseContender(text string) (contender, error) {
 	first, again := strings.CutSuffix(text, ":again")
 	viaProxy := func(p proxy) contender {
 		return contender{
-			name: text, proxy: &p, argv: curl("-x", "http://"+netlab.ProxyAddr, "{url}"), observed: true, ownTime: true,
+			name:     text,
+			proxy:    &p,
+			argv:     curl("-x", "http://"+netlab.ProxyAddr, "{url}"),
+			observed: true,
+			ownTime:  true,
 		}
 	}
 	switch {
@@ -171,15 +175,22 @@ func parseContender(text string) (contender, error) {
 		}}, nil
 	case kind == "single" && arg != "" && !strings.Contains(arg, "="):
 		return contender{
-			name: text, argv: curl("--interface", arg, "{url}"), observed: true, ownTime: true, plain: true,
+			name:     text,
+			argv:     curl("--interface", arg, "{url}"),
+			observed: true,
+			ownTime:  true,
+			plain:    true,
 		}, nil
 	case text == "aria2-2" || text == "aria2-8" || text == "aria2-16":
 		return contender{name: text, argv: aria2(strings.TrimPrefix(text, "aria2-"), "--multiple-interface={links}")},
 			nil
 	case text == "mptcp":
 		return contender{
-			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), observed: true,
-			ownTime: true,
+			name:     text,
+			mptcp:    true,
+			argv:     append([]string{"mptcpize", "run"}, curl("{url}")...),
+			observed: true,
+			ownTime:  true,
 		}, nil
 	}
 	if name, cmd, ok := strings.Cut(text, "="); ok && name != "" && strings.TrimSpace(cmd) != "" {

@@ -61,9 +61,11 @@ func benchEnergy(ctx context.Context, o benchOptions, docs string, say io.Writer
 			return fmt.Errorf("row %s: %w", r.ID, err)
 		}
 		found := rowResult{
-			Row: r.ID, Version: strings.TrimSpace(first), Rounds: o.rounds,
-			Date:   time.Now().UTC().Format("2006-01-02 15:04"),
-			result: *res,
+			Row:     r.ID,
+			Version: strings.TrimSpace(first),
+			Rounds:  o.rounds,
+			Date:    time.Now().UTC().Format("2006-01-02 15:04"),
+			result:  *res,
 		}
 		if err := keepEnergy(docs, found); err != nil {
 			return fmt.Errorf("row %s: %w", r.ID, err)
@@ -137,8 +139,12 @@ func front(all []spent) (best []spent) {
 // energyPlot shows the joules of each contender over its time, and the front.
 func (r *result) energyPlot() string {
 	plot := &chart{
-		title: r.title() + ": joules over time", width: plotWidth, height: plotHeight, left: 60,
-		x: axis{"seconds", 0, 1}, y: axis{"joules (model)", 0, 1},
+		title:  r.title() + ": joules over time",
+		width:  plotWidth,
+		height: plotHeight,
+		left:   60,
+		x:      axis{"seconds", 0, 1},
+		y:      axis{"joules (model)", 0, 1},
 	}
 	all := r.spends()
 	for _, s := range all {

@@ -169,7 +169,10 @@ func playOnce(
 	p, err := l.Play(ctx, t, url)
 	pause, began := p.LongestPause()
 	r = playRound{
-		Seconds: p.Took.Seconds(), Right: p.Is(object), Bytes: p.Bytes, Pause: pause.Seconds(),
+		Seconds:    p.Took.Seconds(),
+		Right:      p.Is(object),
+		Bytes:      p.Bytes,
+		Pause:      pause.Seconds(),
 		PauseBegan: began.Seconds(),
 		Idle:       p.Idle.Seconds(),
 	}

@@ -71,8 +71,12 @@ bytes over time are drawn while they are measured: bench --svg FOLDER.`,
 func (r *result) ratePlot() string {
 	c := r.Contenders[0]
 	plot := &chart{
-		title: r.title() + ": rate of each link, " + c.Name, width: plotWidth, height: plotHeight, left: 60,
-		x: axis{"seconds", 0, 1}, y: axis{"Mbit/s of TCP payload", 0, 1},
+		title:  r.title() + ": rate of each link, " + c.Name,
+		width:  plotWidth,
+		height: plotHeight,
+		left:   60,
+		x:      axis{"seconds", 0, 1},
+		y:      axis{"Mbit/s of TCP payload", 0, 1},
 	}
 	i := c.typical()
 	if i < 0 {
@@ -110,8 +114,12 @@ func rates(t netlab.Tape, began time.Time, seconds float64, step time.Duration) 
 // carried in the limit.
 func (r *result) orderPlot() string {
 	plot := &chart{
-		title: r.title() + ": bytes at the client, in order", width: plotWidth, height: plotHeight, left: 60,
-		x: axis{"seconds", 0, 0}, y: axis{"MB", 0, float64(r.Size) / 1e6},
+		title:  r.title() + ": bytes at the client, in order",
+		width:  plotWidth,
+		height: plotHeight,
+		left:   60,
+		x:      axis{"seconds", 0, 0},
+		y:      axis{"MB", 0, float64(r.Size) / 1e6},
 	}
 	type entry struct {
 		name, colour, dash string
@@ -145,9 +153,12 @@ func (r *result) orderPlot() string {
 // alone, and which part of the former each link carried. Each curve is from a contender's typical round.
 func (r *result) gainPlot() string {
 	plot := &chart{
-		title: fmt.Sprintf("One download of %d MB over two links", r.Size/1e6), width: plotWidth, height: plotHeight,
-		left: 60,
-		x:    axis{"seconds", 0, 1}, y: axis{"MB at the client", 0, float64(r.Size) / 1e6},
+		title:  fmt.Sprintf("One download of %d MB over two links", r.Size/1e6),
+		width:  plotWidth,
+		height: plotHeight,
+		left:   60,
+		x:      axis{"seconds", 0, 1},
+		y:      axis{"MB at the client", 0, float64(r.Size) / 1e6},
 	}
 	type entry struct {
 		name, colour, dash string
@@ -219,9 +230,12 @@ func arrived(m measurement) []point {
 func (r *result) sharePlot() string {
 	rows := float64(len(r.Contenders))
 	plot := &chart{
-		title: r.title() + ": share of the limit, rounds, quartiles and median",
-		width: plotWidth, height: 26 * rows, left: 250,
-		x: axis{"percent of the limit", 100, 100}, y: axis{"", 0, rows},
+		title:  r.title() + ": share of the limit, rounds, quartiles and median",
+		width:  plotWidth,
+		height: 26 * rows,
+		left:   250,
+		x:      axis{"percent of the limit", 100, 100},
+		y:      axis{"", 0, rows},
 	}
 	for _, c := range r.Contenders {
 		for _, m := range c.Runs {

@@ -139,8 +139,12 @@ func replay(o replayOptions) (rows []replayRow, err error) {
 	}
 	row := func(scheme string, of []replayed, r sim.Result) {
 		x := replayRow{
-			Scheme: scheme, Seconds: r.Took.Seconds(), Share: limit.Took.Seconds() / r.Took.Seconds(),
-			Tail: r.Received.Tail() * 8 / 1e6, Waste: r.Waste, Joules: energy.AwakeWatts * r.Took.Seconds(),
+			Scheme:  scheme,
+			Seconds: r.Took.Seconds(),
+			Share:   limit.Took.Seconds() / r.Took.Seconds(),
+			Tail:    r.Received.Tail() * 8 / 1e6,
+			Waste:   r.Waste,
+			Joules:  energy.AwakeWatts * r.Took.Seconds(),
 		}
 		if len(r.Last) > 0 {
 			x.Delta = r.Delta().Seconds()

@@ -174,8 +174,11 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	w := tar.NewWriter(&b)
 	for _, f := range files {
 		header := &tar.Header{
-			Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at,
-			Format: tar.FormatUSTAR,
+			Name:    f.name,
+			Mode:    f.mode,
+			Size:    int64(len(f.content)),
+			ModTime: at,
+			Format:  tar.FormatUSTAR,
 		}
 		if header.Typeflag = tar.TypeReg; strings.HasSuffix(f.name, "/") {
 			header.Typeflag = tar.TypeDir

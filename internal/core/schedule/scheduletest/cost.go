@@ -10,7 +10,11 @@ func bigView() *schedule.View {
 	for i := range int64(n) {
 		at := 2 * i * piece
 		v.Attempts = append(v.Attempts, schedule.Attempt{
-			ID: uint32(i + 1), Link: int8(i % 4), Range: Range(at, at+piece), Cursor: at + 1, HasHead: true,
+			ID:      uint32(i + 1),
+			Link:    int8(i % 4),
+			Range:   Range(at, at+piece),
+			Cursor:  at + 1,
+			HasHead: true,
 		})
 		l := &v.Links[i%4]
 		l.Running++

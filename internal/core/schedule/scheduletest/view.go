@@ -18,14 +18,23 @@ func Range(start, end int64) segment.Range { return segment.Range{Start: start, 
 
 // Link returns a usable link without requests.
 func Link(rate, peak float64, rtt time.Duration) schedule.Link {
-	return schedule.Link{Usable: true, CanAsk: true, Rate: rate, Peak: peak, RTT: rtt}
+	return schedule.Link{
+		Usable: true,
+		CanAsk: true,
+		Rate:   rate,
+		Peak:   peak,
+		RTT:    rtt,
+	}
 }
 
 // NewView returns the view of a transfer without any requests.
 func NewView(size, window int64, links ...schedule.Link) *schedule.View {
 	return &schedule.View{
-		Object: Range(0, size), Limit: min(size, window), Window: window, Free: []segment.Range{Range(0, size)},
-		Links: links,
+		Object: Range(0, size),
+		Limit:  min(size, window),
+		Window: window,
+		Free:   []segment.Range{Range(0, size)},
+		Links:  links,
 	}
 }
 
@@ -43,7 +52,11 @@ func Take(v *schedule.View, r segment.Range) {
 func Ask(v *schedule.View, i int8, r segment.Range, cursor int64) *schedule.Attempt {
 	Take(v, r)
 	v.Attempts = append(v.Attempts, schedule.Attempt{
-		ID: uint32(len(v.Attempts) + 1), Link: i, Range: r, Cursor: cursor, HasHead: cursor > r.Start,
+		ID:      uint32(len(v.Attempts) + 1),
+		Link:    i,
+		Range:   r,
+		Cursor:  cursor,
+		HasHead: cursor > r.Start,
 	})
 	v.Links[i].Running++
 	v.Links[i].Asked += r.End - cursor

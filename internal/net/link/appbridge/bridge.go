@@ -70,10 +70,18 @@ type told struct {
 // Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
-		log: log, links: discover.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]question{},
-		open: map[string]int{}, limit: make(chan struct{}, 1),
-		pairings: make(chan Pairing, maxPairings), tokens: make(chan string, 1),
+		log:       log,
+		links:     discover.NewStatic(),
+		out:       make(chan []byte, unread),
+		sock:      make(chan bindRequest),
+		gone:      make(chan struct{}),
+		orders:    make(chan *Order),
+		path:      path,
+		questions: map[uint64]question{},
+		open:      map[string]int{},
+		limit:     make(chan struct{}, 1),
+		pairings:  make(chan Pairing, maxPairings),
+		tokens:    make(chan string, 1),
 	}
 	h.told.Store(&told{})
 	var err error

@@ -91,7 +91,11 @@ func (k *kernel) read() ([]Interface, error) {
 func newInterface(d netlink.Link) Interface {
 	a := d.Attrs()
 	i := Interface{
-		Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(),
+		Name:  a.Name,
+		Index: a.Index,
+		Up:    a.Flags&net.FlagUp != 0,
+		State: a.OperState.String(),
+		Type:  d.Type(),
 		Encap: a.EncapType,
 	}
 	sysfs(&i)
@@ -144,8 +148,10 @@ func (k *kernel) readRoutes(all []Interface, at map[int]int) error {
 				}
 				gateway, _ := netip.AddrFromSlice(hop.Gw)
 				all[i].Routes = append(all[i].Routes, Route{
-					Gateway: gateway.Unmap(),
-					Six:     family == netlink.FAMILY_V6, Metric: r.Priority, Own: r.Table != unix.RT_TABLE_MAIN,
+					Gateway:    gateway.Unmap(),
+					Six:        family == netlink.FAMILY_V6,
+					Metric:     r.Priority,
+					Own:        r.Table != unix.RT_TABLE_MAIN,
 					SourceOnly: r.Table != unix.RT_TABLE_MAIN && !k.found(family, hop.LinkIndex),
 				})
 			}

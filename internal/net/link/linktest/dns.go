@@ -113,7 +113,11 @@ func (s *DNSServer) answer(query []byte, tcp bool) []byte {
 		return nil
 	}
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{
-		ID: h.ID, Response: true, RecursionAvailable: true, RCode: say.RCode, Truncated: say.Truncated,
+		ID:                 h.ID,
+		Response:           true,
+		RecursionAvailable: true,
+		RCode:              say.RCode,
+		Truncated:          say.Truncated,
 	})
 	b.StartQuestions()
 	b.Question(q)

@@ -57,9 +57,13 @@ func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 		s.t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{SecureHost}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber:          big.NewInt(1),
+		DNSNames:              []string{SecureHost},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(24 * time.Hour),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -76,8 +80,13 @@ func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 
 func (s *Server) answerSecure(node int, w http.ResponseWriter, r *http.Request) {
 	q := &Request{
-		Node: node, At: time.Now(), Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Header: r.Header,
-		Range: r.Header.Get("Range"),
+		Node:   node,
+		At:     time.Now(),
+		Method: r.Method,
+		Target: r.RequestURI,
+		Proto:  r.Proto,
+		Header: r.Header,
+		Range:  r.Header.Get("Range"),
 	}
 	s.record(q)
 	x := s.exchange(q)

@@ -35,8 +35,13 @@ type Server struct {
 func New(t testing.TB, o Object, faults ...Fault) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, object: o.Defaults(), faults: faults, stop: make(chan struct{}), sent: make([]atomic.Int64, 2),
-		targets: map[string]int{}, conns: map[*serverConn]bool{},
+		t:       t,
+		object:  o.Defaults(),
+		faults:  faults,
+		stop:    make(chan struct{}),
+		sent:    make([]atomic.Int64, 2),
+		targets: map[string]int{},
+		conns:   map[*serverConn]bool{},
 	}
 	for node := range s.sent {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", node+1))
