@@ -27,7 +27,7 @@ func TestAnswerBeforeRequest(t *testing.T) {
 			t.Errorf("%v, want %v", err, errUnasked)
 		}
 	})
-	t.Run("a request that gives up does not wait", func(t *testing.T) {
+	t.Run("R48 a request waits until net/http has looked, unless it gives up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			near, far := net.Pipe()
 			defer far.Close()
