@@ -94,6 +94,7 @@ func (d *Daemon) controlHandler() http.Handler {
 	return mux
 }
 
+// Status returns what `tributary status` shows.
 func (d *Daemon) Status() control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
