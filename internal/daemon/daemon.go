@@ -88,8 +88,8 @@ func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
 // Settings returns the configuration in use.
 func (d *Daemon) Settings() config.Config { return d.out.Settings() }
 
-// Listeners returns the TCP addresses at which clients are served, in the order in which they were opened: the admin port,
-// the gateway, RPC, SOCKS, the page's own port, the proxy. What the configuration leaves out is missing.
+// Listeners returns the TCP addresses at which clients are served, in the order in which they were opened: the admin
+// port, the gateway, RPC, SOCKS, the page's own port, the proxy. What the configuration leaves out is missing.
 func (d *Daemon) Listeners() []netip.AddrPort { return d.own.all() }
 
 // gcPercent keeps the collected heap close to its live size. The heap is small, since blocks lie outside of it and a
