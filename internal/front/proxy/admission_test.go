@@ -196,7 +196,7 @@ func TestStrangers(t *testing.T) {
 		for range 512 {
 			<-arrived
 		}
-		for held-g.proxy.Tunnels() < 512 { // on a busy machine, some were silent for so long that they became tunnels, which count as such
+		for held-g.proxy.Tunnels() < 512 { // some were silent for too long on a busy machine and became tunnels, which count as such
 			hold()
 			<-arrived
 		}
