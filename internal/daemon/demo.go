@@ -14,11 +14,16 @@ import (
 
 // Start runs the proxy on a free loopback port over the given links; stop ends it and waits.
 func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
-	cfg := config.Default()
-	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	_, proxyURL, stop, err = StartWith(ctx, cfg, slog.New(slog.DiscardHandler),
+	_, proxyURL, stop, err = StartWith(ctx, proxyAlone(), slog.New(slog.DiscardHandler),
 		transport.Config{Source: discover.NewStatic(links...)})
 	return proxyURL, stop, err
+}
+
+// proxyAlone returns a configuration without any other listener.
+func proxyAlone() config.Config {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
+	return cfg
 }
 
 // StartWith is like Start, but takes a configuration, a log, and what t sets: links that may change, dialers,

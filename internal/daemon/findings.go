@@ -20,8 +20,7 @@ func findings(cfg config.Config) func(context.Context) []page.Finding {
 		for _, c := range doctor.Judge(facts) {
 			if c.Verdict == doctor.Warn || c.Verdict == doctor.Fail {
 				all = append(all, page.Finding{
-					Name: c.Name, Fails: c.Verdict == doctor.Fail, Found: c.Found,
-					Fix: c.Fix,
+					Name: c.Name, Fails: c.Verdict == doctor.Fail, Found: c.Found, Fix: c.Fix,
 				})
 			}
 		}

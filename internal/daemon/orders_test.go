@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/net/link"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge"
 	"github.com/tributary-http/tributary/internal/net/link/appbridge/appbridgetest"
@@ -40,9 +39,7 @@ func TestOrders(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(0))
 	}
 	source := discover.NewStatic(known[:2]...)
-	cfg := config.Default()
-	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	proxy, _, stopProxy, err := StartWith(t.Context(), cfg, slog.New(slog.DiscardHandler),
+	proxy, _, stopProxy, err := StartWith(t.Context(), proxyAlone(), slog.New(slog.DiscardHandler),
 		transport.Config{Source: discover.WithPaths(source, link.DialFunc(dial).Path)})
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,8 @@ type Private struct {
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return NewPrivateWith(cfg, log, o, transport.Config{
-		Source: &discover.Netlink{Options: transport.LinkOptions(cfg)}, Binder: link.Device{},
+		Source:  &discover.Netlink{Options: transport.LinkOptions(cfg)},
+		Binder:  link.Device{},
 		History: transport.HistoryFile(cfg),
 		Roots:   o.Roots,
 	})

@@ -35,9 +35,7 @@ func TestNotify(t *testing.T) {
 	}
 	defer c.Close()
 	t.Setenv("NOTIFY_SOCKET", path)
-	cfg := config.Default()
-	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	_, _, stop, err := StartWith(t.Context(), cfg, slog.New(slog.DiscardHandler), transport.Config{Source: discover.NewStatic()})
+	_, _, stop, err := StartWith(t.Context(), proxyAlone(), slog.New(slog.DiscardHandler), transport.Config{Source: discover.NewStatic()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,14 @@
 package systemtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,15 +86,28 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestStatusOfRunningTransfer reads the status while a download runs.
+// TestStatusOfRunningTransfer requests the status from the control socket while a download runs.
 func TestStatusOfRunningTransfer(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
-	r := newRig(t, s, settings(), "wifi", "lte")
-	ask := func() control.Status {
-		st := r.d.Status()
-		said, err := json.Marshal(st)
+	cfg := settings()
+	cfg.Control = filepath.Join(t.TempDir(), "control", "s")
+	r := newRig(t, s, cfg, "wifi", "lte")
+	tr := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", cfg.Control)
+	}}
+	defer tr.CloseIdleConnections()
+	ask := func() (st control.Status) {
+		resp, err := (&http.Client{Transport: tr}).Get("http://control" + control.StatusPath)
 		if err != nil {
 			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		said, err := io.ReadAll(resp.Body)
+		if err == nil {
+			err = json.Unmarshal(said, &st)
+		}
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v", resp.Status, err)
 		}
 		for _, secret := range []string{"http://", "object", "127.0.0.1:" + r.url.Port() + "/"} {
 			if strings.Contains(string(said), secret) {

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -146,13 +145,8 @@ func within(t testing.TB, what string, f func()) {
 	select {
 	case <-done:
 	case <-time.After(limit):
-		t.Errorf("%s takes longer than %v:\n%s", what, limit, stacks())
+		t.Errorf("%s takes longer than %v:\n%s", what, limit, origintest.Stacks())
 	}
-}
-
-func stacks() string {
-	b := make([]byte, 1<<20)
-	return string(b[:runtime.Stack(b, true)])
 }
 
 // until polls until a condition is true.
@@ -267,23 +261,6 @@ func whole(t testing.TB, s seen, o origintest.Object) {
 	}
 }
 
-// running returns the stacks of goroutines that run code of the product and contain one of the names.
-func running(names ...string) []string {
-	var all []string
-	for _, g := range strings.Split(stacks(), "\n\n") {
-		if strings.Contains(g, "_test.go") || strings.Contains(g, "/origintest") {
-			continue
-		}
-		for _, n := range names {
-			if strings.Contains(g, "tributary-http/tributary/internal/"+n) {
-				all = append(all, g)
-				break
-			}
-		}
-	}
-	return all
-}
-
 // transfers are the names of goroutines that run for one request and must end with it.
 var transfers = []string{"engine.(*run)", "engine.(*connLoop)", "proxy.(*exchange)", "origin.(*conn)"}
 
@@ -293,7 +270,7 @@ func noneLeft(t testing.TB, within time.Duration, names ...string) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	end := time.Now().Add(within)
-	for left := running(names...); len(left) > 0; left = running(names...) {
+	for left := origintest.Running(names...); len(left) > 0; left = origintest.Running(names...) {
 		if time.Now().After(end) {
 			t.Fatalf("%d goroutines are left after %v:\n%s", len(left), within, strings.Join(left, "\n\n"))
 		}

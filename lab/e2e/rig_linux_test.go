@@ -52,7 +52,12 @@ func TestMain(m *testing.M) {
 // the start's time. Each is built once, for the first test that is not skipped.
 var (
 	binary      = sync.OnceValues(func() (string, error) { return build("tributary", buildFlags...) })
-	plainBinary = sync.OnceValues(func() (string, error) { return build("tributary-plain") })
+	plainBinary = sync.OnceValues(func() (string, error) {
+		if len(buildFlags) == 0 {
+			return binary()
+		}
+		return build("tributary-plain")
+	})
 )
 
 // build builds the program under test. TRIBUTARY_BINARY names another build instead, such as the one for phones.

@@ -98,8 +98,7 @@ func (n *nat64) configure(link *Link) error {
 	}
 	for _, to := range []*net.IPNet{prefix(n.four, 32), prefix(NAT64Prefix.Addr(), NAT64Prefix.Bits())} {
 		if err := netlink.RouteReplace(&netlink.Route{
-			LinkIndex: dev.Attrs().Index, Dst: to,
-			Scope: unix.RT_SCOPE_LINK,
+			LinkIndex: dev.Attrs().Index, Dst: to, Scope: unix.RT_SCOPE_LINK,
 		}); err != nil {
 			return fmt.Errorf("route to %s: %w", to, err)
 		}

@@ -195,9 +195,8 @@ func inward(to location) *Error {
 // nowhere returns the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
-		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w",
-			err),
-		Next: "check the URL",
+		Kind: Server, Redirect: true, Next: "check the URL",
+		Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err),
 	}
 }
 

@@ -173,8 +173,7 @@ func setKeepAlive(c net.Conn) {
 		SetKeepAliveConfig(net.KeepAliveConfig) error
 	}); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: keepAlive, Interval: keepAlive / 4,
-			Count: 4,
+			Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4,
 		})
 	}
 }

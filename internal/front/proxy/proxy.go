@@ -135,8 +135,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.linger()
 		} else {
 			if e != http.ErrAbortHandler {
-				p.Log.Error("request handler panicked, its connection is closed", "panic", e, "stack",
-					string(debug.Stack()))
+				p.Log.Error("request handler panicked, its connection is closed", "panic", e,
+					"stack", string(debug.Stack()))
 			}
 			panic(http.ErrAbortHandler)
 		}

@@ -60,8 +60,7 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string,
 		case <-over:
 			cancel()
 			return origin.Dialed{}, &engine.AttemptError{
-				Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot,
-				Err: full[0],
+				Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0],
 			}
 		case <-freed:
 			cancel()

@@ -27,8 +27,8 @@ func (r *run) attemptEnded(e event) {
 			Took:     time.Since(f.sent),
 		})
 		if e.Outcome != fault.Complete && e.Outcome != fault.Canceled {
-			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error",
-				e.err)
+			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(),
+				"error", e.err)
 		}
 	}
 	delete(r.attempts, e.Attempt)

@@ -85,8 +85,7 @@ func (r *run) permitted() time.Time {
 				r.e.fleet.forbid(r, int8(i))
 			}
 			r.handle(transfer.Event{
-				Kind: transfer.Permitted, Link: int8(i), Allowed: may,
-				Spare: v.Use == policy.Spare,
+				Kind: transfer.Permitted, Link: int8(i), Allowed: may, Spare: v.Use == policy.Spare,
 			})
 		}
 	}

@@ -282,8 +282,7 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 	_ = c.SetDeadline(time.Now().Add(helloTime))
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: keepAlive, Interval: keepAlive / 4,
-			Count: 4,
+			Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4,
 		})
 	}
 	t := tls.Server(c, cfg)

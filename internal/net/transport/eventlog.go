@@ -20,8 +20,8 @@ func (j eventLog) Observe(e engine.Event) {
 		}
 		j.log.Log(context.Background(), level, "link state", "link", e.Link, "state", e.State, "reason", e.Reason)
 	case engine.EventOriginState:
-		j.log.Debug("link state for an origin", "link", e.Link, "state", e.State, "reason", e.Reason, "origin",
-			e.Origin)
+		j.log.Debug("link state for an origin", "link", e.Link, "state", e.State, "reason", e.Reason,
+			"origin", e.Origin)
 	case engine.EventHedge:
 		j.log.Debug("bytes taken over", "link", e.Link, "transfer", e.Transfer)
 	}

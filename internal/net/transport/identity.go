@@ -32,8 +32,7 @@ func Identify(resp *http.Response) Identity {
 		id.Identity = b.id
 	} else {
 		id.Identity = origin.Identity(origin.Head{
-			Status: resp.StatusCode, Header: resp.Header,
-			Length: resp.ContentLength,
+			Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength,
 		})
 	}
 	if resp.Request != nil {

@@ -112,8 +112,7 @@ func (d *dataLimits) report(links []engine.LinkStatus) []engine.LinkStatus {
 		}
 		if b.Since != "" { // it is counted
 			l.Used = &engine.Used{
-				Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day,
-				MonthLimit: b.Limit.Month,
+				Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month,
 			}
 		}
 		switch {

@@ -82,8 +82,8 @@ func emptyRecord() *estimate.Record {
 func (k *recorder) unusable(err error) {
 	if !k.told {
 		k.told = true
-		k.log.Info("cannot store the rates of links; repair the file, or set remember = false", "file", k.path, "error",
-			err)
+		k.log.Info("cannot store the rates of links; repair the file, or set remember = false", "file", k.path,
+			"error", err)
 	}
 }
 

@@ -367,8 +367,8 @@ func (t *Transport) tellVPN(v *VPN) {
 	case v.Mode == config.VPNAround:
 		t.log.Warn("downloads bypass the VPN because of vpn = \"around\"", "vpn", v.Interfaces)
 	default:
-		t.log.Info("downloads use the VPN and not the links beneath it; vpn = \"around\" bypasses it", "vpn",
-			v.Interfaces)
+		t.log.Info("downloads use the VPN and not the links beneath it; vpn = \"around\" bypasses it",
+			"vpn", v.Interfaces)
 	}
 }
 

@@ -153,8 +153,7 @@ func parseContender(text string) (contender, error) {
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
 	case first == "connect:aria2-8":
 		return contender{
-			name: text, proxy: &proxy{again: again},
-			argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr),
+			name: text, proxy: &proxy{again: again}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr),
 		}, nil
 	case first == "connect:queue-16":
 		self, err := os.Executable()

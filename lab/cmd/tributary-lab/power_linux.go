@@ -48,8 +48,7 @@ type meter struct {
 
 func powerCommand() *cobra.Command {
 	m := meter{
-		sysfs: "/sys/class", state: statefile.Path(os.Getenv, fullLoadFile), stdout: os.Stdout,
-		stderr: os.Stderr,
+		sysfs: "/sys/class", state: statefile.Path(os.Getenv, fullLoadFile), stdout: os.Stdout, stderr: os.Stderr,
 	}
 	return m.command()
 }
