@@ -23,6 +23,7 @@ type NginxOptions struct {
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"
 	HTTP              string // put into the http block, such as "limit_conn_zone $binary_remote_addr zone=a:1m;"
 	MPTCP             bool   // run by mptcpize, so that it accepts MPTCP
+	inner             bool   // it listens for a PacedNginx, too
 }
 
 // Nginx is a running nginx in the server namespace that serves the lab's objects.
@@ -72,6 +73,12 @@ http {
 		ssl_certificate {{.Cert.Chain}};
 		ssl_certificate_key {{.Cert.Key}};
 		ssl_protocols TLSv1.2 TLSv1.3;
+		{{- end}}
+		{{- if .Inner}}
+		listen 127.0.0.1:{{.Inner}} proxy_protocol;
+		listen 127.0.0.1:{{.InnerTLS}} ssl{{.HTTP2}} proxy_protocol;
+		set_real_ip_from 127.0.0.1;
+		real_ip_header proxy_protocol;
 		{{- end}}
 		server_name _;
 		root {{.Root}};
@@ -126,10 +133,15 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	if o.NoHTTP2 {
 		http2 = ""
 	}
+	inner, innerTLS := 0, 0
+	if o.inner {
+		inner, innerTLS = innerPort, innerTLSPort
+	}
 	var conf bytes.Buffer
 	err = nginxConf.Execute(&conf, map[string]any{
 		"Dir": n.dir, "Root": n.root, "Port": n.port, "Keepalive": o.KeepaliveRequests, "Directives": o.Directives,
 		"HTTP": o.HTTP, "TLS": n.tls, "HTTP2": http2, "Cert": cert,
+		"Inner": inner, "InnerTLS": innerTLS,
 	})
 	if err != nil {
 		return err

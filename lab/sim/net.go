@@ -139,6 +139,7 @@ func (w *world) sample(c *simConn) {
 	}
 	l := w.links[c.link]
 	path := transfer.PathSample{RTT: l.spec.RTT + max(0, l.busy-w.now), Least: l.spec.RTT, Holes: c.holes}
+	path.Data = path.RTT
 	if l.spec.H2 {
 		path.Delay = path.RTT
 	}

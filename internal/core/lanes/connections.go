@@ -68,7 +68,7 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	b := c.links[link]
 	if b == nil {
 		b = &bundle{seen: map[uint32]Reception{}}
-		b.control.Begin(now, 1, c.most)
+		b.control.Begin(now, 1, c.most, 1)
 		c.links[link] = b
 	}
 	sum := int64(0)
@@ -97,9 +97,14 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	for _, o := range c.links {
 		others += o.rate.PerSecond(now)
 	}
+	state := parallel.Link{Got: b.got, Recent: rate, Peak: b.rate.Peak()}
+	if rate >= leastShare*others {
+		state.Lasts = parallel.Long
+	}
 	for _, r := range all {
 		before, ok := last[r.Lane]
-		b.control.Sample(now, r.RTT, r.Least, ok && r.Holes > before.Holes, b.got, rate, b.rate.Peak(),
-			rate >= leastShare*others)
+		b.control.Sample(now, parallel.Sample{
+			RTT: r.RTT, Least: r.Least, Holes: ok && r.Holes > before.Holes, Link: state,
+		})
 	}
 }

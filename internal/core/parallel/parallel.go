@@ -6,11 +6,15 @@ package parallel
 
 import "time"
 
-// Most is the largest number of connections over one link.
+// Most is the largest number of connections over one link where losses slow each of them down.
 const Most = 4
 
 // SampleEvery is the time between two samples of a connection.
 const SampleEvery = 100 * time.Millisecond
+
+// Long is how much longer a transfer must last for a trial of another connection, which pays off only after the trial.
+// Where the origin limits each connection, a shorter time is enough.
+const Long = 4 * time.Second
 
 const (
 	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left
@@ -41,8 +45,13 @@ const (
 //
 // It tries another connection while packets are lost, goodput dips and nothing queues in front of the link. The
 // connection stays if the link's goodput rises by clearly more than noise.
+//
+// Where the origin limits each connection, it doubles their number: see limit.
 type Controller struct {
-	most   int  // limit from the configuration, or from an origin that refused more
+	// limits from the caller, or from an origin that refused more: where losses slow connections down, and where the
+	// origin limits each
+	most, mostLimited int
+
 	N      int  // connections wanted now
 	Paid   int8 // connections that paid off in the last trial; 0 = no trial yet
 	phase  phase
@@ -58,6 +67,8 @@ type Controller struct {
 	samples int           // samples in this phase
 	free    int           // those with nothing waiting in front of the link
 	holed   int           // those with new holes
+
+	limit limit
 }
 
 type phase uint8
@@ -65,13 +76,44 @@ type phase uint8
 const (
 	slowStart phase = iota
 	steady
-	trying // the last connection is on trial
+	trying   // the last connection is on trial
+	doubling // the last half of the connections is on trial, because the origin limits each
 )
 
-// Begin starts with n connections, and allows up to most.
-func (k *Controller) Begin(now time.Time, n, most int) {
-	*k = Controller{most: max(most, 1), N: max(min(n, most), 1), rest: firstRest}
+// Sample is what is known about a connection and its link at one time.
+type Sample struct {
+	RTT   time.Duration // smoothed round trip under the present load
+	Least time.Duration // shortest round trip
+	// Data is the round trip of arriving bytes under the present load, as the receiver sees it; 0 = unknown. Unlike RTT
+	// it does not count the time that an origin with delayed acknowledgments takes to answer a request.
+	Data   time.Duration
+	Holes  bool          // packets were lost since the previous sample
+	Silent time.Duration // of the time since the previous sample, pauses that no round trip explains
+	Gap    time.Duration // since then, the longest time between two reads
+
+	Link // the same for each connection of a link
+}
+
+// Link is the state of a link.
+type Link struct {
+	Got     int64         // total number of bytes delivered
+	Working int           // connections that deliver
+	Recent  float64       // goodput in bytes per second
+	Peak    float64       // best goodput, in bytes per second
+	Lasts   time.Duration // how long the transfer still takes at the present rate, 0 = more goodput would not help
+	Limit   float64       // bytes per second to which the origin limits each connection over other links, 0 = unknown
+	Conns   int           // connections over such a link
+}
+
+// Begin starts with n connections, and allows up to most, where the origin limits each connection up to mostLimited.
+func (k *Controller) Begin(now time.Time, n, most, mostLimited int) {
+	most = max(most, 1)
+	*k = Controller{
+		most: most, mostLimited: mostLimited, N: max(min(n, max(most, mostLimited)), 1), rest: firstRest,
+	}
 	k.enter(now, slowStart, 0)
+	k.limit.restart(now, 0)
+	k.limit.rest = firstRest
 }
 
 func (k *Controller) enter(now time.Time, p phase, got int64) {
@@ -81,51 +123,51 @@ func (k *Controller) enter(now time.Time, p phase, got int64) {
 
 // Refused returns to one connection permanently: the origin does not accept several.
 func (k *Controller) Refused() {
-	k.most, k.N = 1, 1
-	if k.phase == trying {
+	k.most, k.mostLimited, k.N = 1, 1, 1
+	if k.phase != slowStart {
 		k.phase = steady
 	}
 }
 
 // Interrupted starts the phase again: the link was idle, so its goodput shows nothing.
-func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
+func (k *Controller) Interrupted(now time.Time, got int64) {
+	k.enter(now, k.phase, got)
+	k.limit.restart(now, got)
+}
 
-// Sample takes a sample of one connection: its smoothed round trip under the present load, and its shortest one. holes
-// means that packets were lost since the previous sample. got is the total number of bytes that the link has delivered,
-// recent and peak its recent and best goodput in bytes per second; matters means that more goodput would help.
-func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64,
-	matters bool,
-) {
-	if k.least == 0 || least < k.least {
-		k.least = least
+// Sample takes a sample of one connection.
+func (k *Controller) Sample(now time.Time, s Sample) {
+	if k.least == 0 || s.Least < k.least {
+		k.least = s.Least
+	}
+	if k.doubles(now, s) {
+		return
 	}
 	k.samples++
-	if rtt-k.least < max(fullQueue, k.least/fullTrip) {
+	if s.RTT-k.least < k.queue() {
 		k.free++
 	}
-	if holes {
+	if s.Holes {
 		k.holed++
 	}
-	if k.phase == slowStart && k.climbs(now, recent) {
+	if k.phase == slowStart && k.climbs(now, s.Recent) {
 		return
 	}
 	took := now.Sub(k.since)
 	if k.phase != slowStart && took < max(trialTime, trialTrips*k.least) {
 		return
 	}
-	rate := float64(got-k.got) / took.Seconds()
+	rate := float64(s.Got-k.got) / took.Seconds()
 	idle := 2*k.free > k.samples // nothing waited most of the time: the link could carry more
 	switch k.phase {
-	case slowStart:
-		k.enter(now, steady, got)
 	case steady:
-		if idle && k.holed > 0 && rate < dipping*peak && k.N < k.most && matters && !now.Before(k.until) {
+		if idle && k.holed > 0 && rate < dipping*s.Peak && k.N < k.most && s.Lasts >= Long &&
+			!now.Before(k.until) {
 			k.before = rate
 			k.N++
-			k.enter(now, trying, got)
+			k.enter(now, trying, s.Got)
 			return
 		}
-		k.enter(now, steady, got)
 	case trying:
 		if rate < worthwhile*k.before {
 			k.N--
@@ -135,9 +177,12 @@ func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool,
 			k.rest = firstRest
 		}
 		k.Paid = int8(k.N)
-		k.enter(now, steady, got)
 	}
+	k.enter(now, steady, s.Got)
 }
+
+// queue returns how much longer than the shortest a round trip over a full link takes at least.
+func (k *Controller) queue() time.Duration { return max(fullQueue, k.least/fullTrip) }
 
 // climbs reports whether goodput still grows as in slow start, where it doubles with each round trip.
 func (k *Controller) climbs(now time.Time, recent float64) bool {

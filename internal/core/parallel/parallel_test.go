@@ -30,7 +30,11 @@ func steered(k *Controller, p path, d time.Duration, matters bool) (wanted []int
 		got += rate * SampleEvery.Seconds()
 		recent += (rate - recent) / 2
 		for range k.N {
-			k.Sample(now, rtt+p.queue(k.N), rtt, p.lossy, int64(got), recent, p.peak, matters)
+			link := Link{Got: int64(got), Recent: recent, Peak: p.peak, Working: k.N}
+			if matters {
+				link.Lasts = time.Minute
+			}
+			k.Sample(now, Sample{RTT: rtt + p.queue(k.N), Least: rtt, Holes: p.lossy, Link: link})
 		}
 		wanted = append(wanted, k.N)
 	}
@@ -66,7 +70,7 @@ func TestConnections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &Controller{}
-			k.Begin(time.Unix(1000, 0), 1, Most)
+			k.Begin(time.Unix(1000, 0), 1, Most, 1)
 			all := steered(k, c.path, 30*time.Second, c.matter)
 			more := 0
 			for _, n := range all {
@@ -84,7 +88,7 @@ func TestConnections(t *testing.T) {
 	}
 	t.Run("refused", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, Most)
+		k.Begin(time.Unix(1000, 0), 1, Most, 1)
 		lossy := path{each(0.3), megabyte, waits(0), true}
 		steered(k, lossy, 3*time.Second, true)
 		if k.N < 2 {
@@ -99,10 +103,10 @@ func TestConnections(t *testing.T) {
 	})
 	t.Run("a trial that is interrupted begins again", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, Most)
+		k.Begin(time.Unix(1000, 0), 1, Most, 1)
 		lossy := path{each(0.6), megabyte, waits(0), true}
 		for i := 0; k.phase != trying; i++ {
-			k.Begin(time.Unix(1000, 0), 1, Most)
+			k.Begin(time.Unix(1000, 0), 1, Most, 1)
 			steered(k, lossy, time.Duration(i)*SampleEvery, true)
 		}
 		k.Interrupted(k.since.Add(time.Hour), 0) // the link carried nothing for an hour

@@ -87,6 +87,9 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 		}
 		rule = d.Rule
 	}
+	if d, ok := stealLimited(v); ok {
+		return d
+	}
 	if len(v.Free) > 0 {
 		return Decision{Do: Wait, Rule: rule}
 	}
@@ -103,7 +106,7 @@ func (c *Confluence) steal(v *View, tight float64) Decision {
 	last := c.last(v)
 	for i := range seen(v) {
 		l := &v.Links[i]
-		if !l.Usable || !l.CanAsk || !l.Due() {
+		if !l.Usable || !l.CanAsk || !l.Due() || l.Each > 0 {
 			continue
 		}
 		if d, ok := stealOversize(v, int8(i), size); ok {
@@ -216,7 +219,7 @@ func (c *Confluence) earliest(v *View, tried uint32) int8 {
 // effect.
 func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
 	l := &v.Links[i]
-	if l.Running == 0 || l.Blocked {
+	if l.Running == 0 || l.Blocked || l.Each > 0 {
 		return true
 	}
 	target := c.target(v, i, tight)
@@ -317,6 +320,9 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	free := float64(v.free())
 	if free == 0 {
 		return Decision{}, false
+	}
+	if v.Links[i].Each > 0 {
+		return askLimited(v, i, free)
 	}
 	n, rule := c.piece(v, i, tight)
 	least := least(v)

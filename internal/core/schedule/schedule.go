@@ -28,6 +28,7 @@ type View struct {
 type Attempt struct {
 	ID      uint32
 	Link    int8
+	Conn    uint32        // its connection
 	Hedge   bool          // a second copy of another attempt's bytes
 	Stolen  bool          // its tail is moving to another link
 	Hedged  bool          // another attempt also fetches part of it: a third one may not
@@ -60,6 +61,8 @@ type Link struct {
 	// time that a new connection takes until its first answer, per answer of one that the origin closes; 0 = none
 	Setup time.Duration
 	Delay time.Duration // recent delay of an answer under load, from PING or the kernel; 0 = unknown or idle
+	Each  float64       // bytes per second to which the origin limits each of its connections, 0 = it does not
+	Conns int           // number of connections that it should have
 
 	// Fields for goals.
 	Optional bool          // the goal may do without it
@@ -100,11 +103,13 @@ const (
 	OtherLink        // waits because another link is the one to use
 	Ahead            // requested before the size of the object is known
 	Reserve          // the rest of the object, in reserve
+	Limited          // a range for a connection that the origin limits
 )
 
 var ruleNames = [...]string{
 	"nothing", "first", "share", "floor", "window", "rest", "steal", "oversize", "hedge", "whole", "warm",
 	"piece", "half", "measuring", "other_link", "ahead", "reserve",
+	"limited",
 }
 
 func (r Rule) String() string { return ruleNames[r] }

@@ -44,10 +44,11 @@ type conn struct {
 	link        int8
 	open        bool
 	reused      bool
-	multiplexed bool  // it speaks HTTP/2: an answer can be cut
-	extra       bool  // opened in addition to others that carry requests
-	holes       int64 // see PathSample
-	got         int64 // bytes received
+	multiplexed bool          // it speaks HTTP/2: an answer can be cut
+	extra       bool          // opened in addition to others that carry requests
+	holes       int64         // see PathSample
+	paused, gap time.Duration // see pauses; since the last sample
+	got         int64         // bytes received
 	rate        estimate.Rate
 	doomed      bool     // no further requests: it closes after its current answer
 	answering   bool     // bytes of an answer arrived since a request was sent on the idle connection
@@ -94,6 +95,9 @@ func (m *Machine) opened(now time.Time, e Event) {
 	l := &m.links[c.link]
 	if !e.Reused {
 		l.connect.Add(e.RTT)
+		if !m.tryOut(now, c, e.RTT) {
+			return
+		}
 	}
 	if l.multiplexed = e.Multiplexed; e.Multiplexed {
 		l.pipelining = estimate.Works
@@ -301,6 +305,7 @@ func (m *Machine) read(now time.Time, e Event) {
 		gap := now.Sub(since)
 		l.carried, l.rest = l.carried+gap, max(l.rest, gap)
 	}
+	m.pauses(now, c)
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
 	l.got += e.N

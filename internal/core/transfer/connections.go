@@ -12,6 +12,7 @@ import (
 type PathSample struct {
 	RTT   time.Duration // smoothed, under the present load; 0 = the kernel cannot be asked
 	Least time.Duration // shortest round trip since the connection was made
+	Data  time.Duration // of arriving bytes, under the present load; 0 = unknown
 	Delay time.Duration // of a response that is requested now, behind everything queued; 0 = no new measurement
 	Holes int64         // packets that arrived after a missing one
 }
@@ -20,7 +21,7 @@ type PathSample struct {
 const fewAnswers = 10
 
 // MostConns is how many connections a transfer may have over a link: a value for Config.MostConns.
-const MostConns = parallel.Most
+const MostConns = parallel.MostLimited
 
 // SampleEvery is the time between two samples of a connection, see Sampled.
 const SampleEvery = parallel.SampleEvery
@@ -32,9 +33,13 @@ const (
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
 	leastShare = 0.05
 
-	// worthTrying is how much longer a transfer must last for a trial of another connection, which pays off only after
-	// the trial.
-	worthTrying = 4 * time.Second
+	// noticed is the shortest pause of a connection that counts, in addition to pauseTrips round trips, which the sender
+	// may have waited for.
+	noticed    = 8 * time.Millisecond
+	pauseTrips = 1.25
+
+	// trialRange is the length of a range while connections are on trial, in goodput of a connection.
+	trialRange = 500 * time.Millisecond
 )
 
 // spread decides with how many connections each link starts: one, or as many as paid off in an earlier transfer. A
@@ -48,7 +53,7 @@ func (m *Machine) spread(now time.Time) {
 		if l.learned > 0 && left >= worthSeveral && !l.metered && l.pipelining != estimate.Broken {
 			n = int(l.learned)
 		}
-		l.parallel.Begin(now, n, m.cfg.MostConns)
+		l.parallel.Begin(now, n, min(parallel.Most, m.cfg.MostConns), m.cfg.MostConns)
 	}
 }
 
@@ -76,8 +81,61 @@ func (m *Machine) sampled(now time.Time, e Event) {
 		sum += m.links[i].rate.PerSecond(now)
 	}
 	rate := l.rate.PerSecond(now)
-	matters := m.client.need == 0 && !l.metered && rate >= leastShare*sum
-	lasts := float64(m.led.End()-m.led.Offset()) > sum*worthTrying.Seconds()
-	l.parallel.Sample(now, e.Path.RTT, e.Path.Least, holes, l.got, rate, l.rate.Peak(),
-		matters && lasts && l.pipelining != estimate.Broken)
+	state := parallel.Link{Got: l.got, Recent: rate, Peak: l.rate.Peak(), Working: m.working(c.link)}
+	if m.client.need == 0 && !l.metered && rate >= leastShare*sum && l.pipelining != estimate.Broken {
+		state.Lasts = time.Duration(float64(m.led.End()-m.led.Offset()) / sum * float64(time.Second))
+	}
+	for i := range m.links {
+		if o := &m.links[i].parallel; int8(i) != c.link && o.Limit() > 0 && o.N > state.Conns {
+			state.Limit, state.Conns = o.Limit(), o.N
+		}
+	}
+	l.parallel.Sample(now, parallel.Sample{
+		RTT:    e.Path.RTT,
+		Least:  e.Path.Least,
+		Data:   e.Path.Data,
+		Holes:  holes,
+		Silent: c.paused,
+		Gap:    c.gap,
+		Link:   state,
+	})
+	c.paused, c.gap = 0, 0
+}
+
+// working returns how many connections of a link deliver.
+func (m *Machine) working(link int8) (n int) {
+	for i := range m.conns {
+		if c := &m.conns[i]; c.link == link && c.answering && len(c.queue) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// pauses notes how long nothing arrived on a connection whose bytes are due.
+func (m *Machine) pauses(now time.Time, c *conn) {
+	if !c.answering {
+		return
+	}
+	gap := now.Sub(c.progress)
+	c.gap = max(c.gap, gap)
+	if trip := time.Duration(pauseTrips * float64(m.links[c.link].rtt())); gap >= trip+noticed {
+		c.paused += gap
+	}
+}
+
+// tryOut decides whether a further connection, whose handshake took rtt, is used: not if packets wait in front of the
+// link.
+func (m *Machine) tryOut(now time.Time, c *conn, rtt time.Duration) bool {
+	link := c.link
+	if !c.extra || rtt == 0 || !m.links[link].parallel.Queued(now, rtt) {
+		return true
+	}
+	for i := len(m.conns) - 1; i >= 0; i-- {
+		if o := &m.conns[i]; o.link == link && o.extra && len(o.queue) == 0 {
+			m.act(Action{Kind: CloseConn, Conn: o.id, Link: link})
+			m.dropConn(o.id)
+		}
+	}
+	return false
 }

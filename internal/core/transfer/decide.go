@@ -161,7 +161,11 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	if m.cfg.Background { // two requests, so that one is on its way while the other is answered
 		d.Range.End = min(d.Range.End, d.Range.Start+max(m.links[d.Link].yielding.outstanding()/2, leastRange))
 	}
-	if m.links[d.Link].parallel.N > 1 {
+	switch p := &m.links[d.Link].parallel; {
+	case p.Doubling():
+		d.Range.End = min(d.Range.End, d.Range.Start+max(int64(p.Each()*trialRange.Seconds()), leastPart))
+	case p.Each() > 0:
+	case p.N > 1:
 		d.Range.End = min(d.Range.End, d.Range.Start+max(c.allowance()-m.owes(c), leastPart))
 	}
 	// The protocol of a new connection is not known yet.
@@ -261,7 +265,7 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	var soonest float64
 	l := &m.links[link]
 	room := l.conns()
-	several := l.parallel.N > 1
+	several, each := l.parallel.N > 1, l.parallel.Each()
 	for i := range m.conns {
 		c := &m.conns[i]
 		if c.link != link || c.doomed || m.surplus(c) {
@@ -277,7 +281,11 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 			continue
 		}
 		owes := m.owes(c)
-		if several && owes > 0 && owes >= c.allowance() {
+		if each > 0 {
+			if c.extra && !c.open || float64(owes) > each*(l.rtt()+beforehand).Seconds() {
+				continue
+			}
+		} else if several && owes > 0 && owes >= c.allowance() {
 			continue
 		}
 		if idle := float64(owes) / max(c.rate.PerSecond(now), LeastRate); best == nil || idle < soonest {
@@ -286,6 +294,10 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	}
 	return best
 }
+
+// beforehand is when a connection that the origin limits gets its next request, in addition to a round trip before it
+// falls idle.
+const beforehand = 60 * time.Millisecond
 
 // leastPart is the shortest range for a connection in slow start, in bytes; LeastRate is the lowest rate that is
 // assumed for a connection, in bytes per second.
@@ -474,6 +486,8 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Think:    max(0, l.response.Least()-l.rtt()),
 			Setup:    l.setup,
 			Delay:    l.delay,
+			Each:     l.parallel.Each(),
+			Conns:    l.conns(),
 
 			Optional: l.optional,
 			Radio:    l.radio,
@@ -500,6 +514,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		v.Attempts = append(v.Attempts, schedule.Attempt{
 			ID:      a.id,
 			Link:    a.link,
+			Conn:    a.conn,
 			Hedge:   a.hedge,
 			Stolen:  a.stolen || a.reserved,
 			HasHead: a.hasHead,

@@ -38,7 +38,9 @@ func (t *checkout) Info() engine.ConnInfo { return t.info }
 // Sample implements engine.Conn.
 func (t *checkout) Sample() (engine.PathSample, bool) {
 	p, ok := link.PathState(t.socket)
-	return engine.PathSample{RTT: p.RTT, Least: p.Least, Delay: p.Receiving, Holes: p.Disordered}, ok
+	return engine.PathSample{
+		RTT: p.RTT, Least: p.Least, Data: p.Receiving, Delay: p.Receiving, Holes: p.Disordered,
+	}, ok
 }
 
 // Received implements engine.Conn.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type bed struct {
 	mptcp     origin        // nil if no contender needs it
 	viaMPTCP  netlab.Object
 	ca        string // path of the certificate that https clients trust
+	unlimited string        // URL of the same object at an origin that limits no connection, "" = object's
 	options   benchOptions
 	linkNames map[string]string // names of links by the client's address
 	lanes     *laneRelay        // nil until a contender needs it
@@ -86,9 +88,52 @@ func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes,
 	case "brokenpipe":
 		at, err = b.lab.StartBrokenPipe()
 	default:
-		return nil, netlab.Object{}, fmt.Errorf("--origin %s: want nginx, apache or brokenpipe", kind)
+		return b.startLimited(ctx, kind, size, o)
 	}
 	if err == nil {
+		object, err = b.objectAt(at, size)
+	}
+	return at, object, err
+}
+
+// unlimitedPort and unlimitedTLSPort are where an origin serves the same objects without limits.
+const unlimitedPort, unlimitedTLSPort = 8088, 8448
+
+// startLimited starts an nginx that limits its clients: paced:RATE, paced:RATE+BURST, smooth:RATE, or directives.
+func (b *bed) startLimited(ctx context.Context, kind string, size netlab.Bytes,
+	o netlab.NginxOptions,
+) (at origin, object netlab.Object, err error) {
+	name, limit, ok := strings.Cut(kind, ":")
+	if !ok || name != "paced" && name != "smooth" && name != "nginx" {
+		return nil, netlab.Object{}, fmt.Errorf("--origin %s: want %s", kind, originHelp)
+	}
+	if b.unlimited == "" {
+		free, err := b.lab.StartNginx(ctx, netlab.NginxOptions{Port: unlimitedPort, TLSPort: unlimitedTLSPort})
+		if err != nil {
+			return nil, netlab.Object{}, err
+		}
+		object, err := b.objectAt(free, size)
+		if err != nil {
+			return nil, netlab.Object{}, err
+		}
+		b.unlimited = object.URL
+	}
+	if name == "nginx" {
+		o.Directives, o.HTTP = limit, "limit_conn_zone $binary_remote_addr zone=address:1m;"
+		if at, err = b.lab.StartNginx(ctx, o); err == nil {
+			object, err = b.objectAt(at, size)
+		}
+		return at, object, err
+	}
+	rate, burst, _ := strings.Cut(limit, "+")
+	p := netlab.Pace{Smooth: name == "smooth"}
+	if p.Rate, err = netlab.ParseBytes(rate); err == nil && burst != "" {
+		p.Burst, err = netlab.ParseBytes(burst)
+	}
+	if err != nil {
+		return nil, netlab.Object{}, fmt.Errorf("--origin %s: %w", kind, err)
+	}
+	if at, err = b.lab.StartPacedNginx(ctx, o, p); err == nil {
 		object, err = b.objectAt(at, size)
 	}
 	return at, object, err
@@ -128,7 +173,7 @@ func (b *bed) together(ctx context.Context) (time.Duration, error) {
 	if b.uploads != nil {
 		return b.uploads.limit(ctx, b.lab.Links())
 	}
-	return b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
+	return b.lab.Limit(ctx, cmp.Or(b.unlimited, b.object.URL), b.object.Size, b.lab.Links()...)
 }
 
 // fresh makes the lab ready for a measurement and starts its tapes.

@@ -44,6 +44,11 @@ type benchOptions struct {
 	recorded   string   // folder of recorded traces
 }
 
+// originHelp lists the origins.
+const originHelp = "nginx, apache (closes after 100 requests), brokenpipe (drops connections with two requests at once), " +
+	"paced:RATE or paced:RATE+BURST (nginx, each connection at RATE bytes per second), smooth:RATE (the same, paced " +
+	"by the kernel) or nginx:DIRECTIVES, such as 'nginx:limit_rate 1m;'"
+
 func benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
@@ -151,8 +156,7 @@ curl gets one tunnel over one link.`,
 	f.Uint64Var(&o.seed, "seed", 1, "of the order in each round")
 	f.StringArrayVar(&o.contenders, "contender", nil, "contender, repeatable (default tributary:default)")
 	f.StringArrayVar(&o.traces, "trace", nil, "LINK=PATH: let the link follow this trace instead, repeatable")
-	f.StringVar(&o.origin, "origin", "nginx",
-		"nginx, apache (closes after 100 requests) or brokenpipe (drops connections with two requests at once)")
+	f.StringVar(&o.origin, "origin", "nginx", originHelp)
 	binaryFlag(f, &o.binary)
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "longest time of one download")
 	f.BoolVar(&o.events, "events", false, "play the scenario's events during each download and during the limit")

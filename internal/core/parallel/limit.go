@@ -1,0 +1,221 @@
+package parallel
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// MostLimited is the largest number of connections over one link where the origin limits each of them.
+const MostLimited = 8
+
+const (
+	// A window is this long, this many round trips, and this many times the longest gap between two reads.
+	windowTime  = 90 * time.Millisecond
+	windowTrips = 2
+	windowGaps  = 4
+
+	// steadyFor is how many windows in a row have the same goodput if the link's goodput is limited, and flat is the
+	// largest difference between two of them, as a share, in addition to the piece after a gap.
+	steadyFor = 3
+	flat      = 0.15
+
+	// pausing is the share of the time that a connection pauses at least if its origin sends a piece and then waits. Then
+	// pausesFor windows are enough.
+	pausing   = 0.5
+	pausesFor = 2
+
+	// A link is like another one, where the origin limits each connection, if its connections have this part of their
+	// goodput.
+	alikeLeast, alikeMost = 0.6, 1.4
+
+	// below is the goodput, relative to that at which the link was last full, above which the link may be the limit.
+	below = 0.6
+
+	// filledFor is how long a full link is remembered, and holesFor how long losses are, after which congestion control
+	// may be the limit.
+	filledFor = 30 * time.Second
+	holesFor  = 2 * time.Second
+
+	// pays is the least part of what further connections bring if each is limited to the same goodput.
+	pays = 0.5
+
+	// growing is the least growth of the goodput from window to window while connections on trial are in slow start.
+	growing = 1.1
+
+	// slowly is how much the limit of a connection grows from window to window at most: a new connection may begin with
+	// a burst.
+	slowly = 1.1
+
+	// newcomers is how long connections on trial may take until all deliver.
+	newcomers = 3 * time.Second
+
+	// worthDoubling is how much longer a transfer must last for such a trial.
+	worthDoubling = 1500 * time.Millisecond
+)
+
+// limit finds out whether the origin limits the goodput of each connection, as many file hosts do. Then nothing queues
+// in front of the link, nothing is lost and goodput is flat, at less than what the link carried when it was last full;
+// or the connection pauses most of the time. A full link looks like this only with congestion control that keeps no
+// queue, such as BBR, and even that fills a queue in its first round trips.
+type limit struct {
+	since   time.Time // start of the window
+	got     int64     // bytes that the link had delivered by then
+	samples int       // in this window
+	queued  int       // those with a queue in front of the link
+	silent  time.Duration
+	longest time.Duration // gap between two reads
+
+	rates  [steadyFor]float64 // goodput of the last windows in bytes per second, the latest first; 0 = none
+	holes  time.Time          // when packets were last lost
+	filled float64            // goodput when the link was last full, 0 = never
+	full   time.Time          // when that was
+
+	rest   time.Duration // pause after the next trial that fails
+	until  time.Time     // no trial before then
+	old    int           // connections before those on trial
+	begun  time.Time     // when the trial began
+	all    time.Time     // when all connections on trial had begun to deliver; zero = not yet
+	had    int64         // bytes that the link had delivered by then
+	alone  float64       // goodput before the trial
+	worked int           // connections that delivered it
+	each   float64       // bytes per second to which the origin limits each connection, 0 = no limit was found
+}
+
+func (m *limit) restart(now time.Time, got int64) {
+	m.since, m.got = now, got
+	m.samples, m.queued, m.silent, m.longest = 0, 0, 0, 0
+}
+
+// steady reports whether the goodput of the last n windows was the same but for a share.
+func (m *limit) steady(n int, share float64) bool {
+	least, most := slices.Min(m.rates[:n]), slices.Max(m.rates[:n])
+	return least > 0 && least > (1-share)*most
+}
+
+// Limit returns to how many bytes per second the origin limits each connection, 0 if no limit was found.
+func (k *Controller) Limit() float64 { return k.limit.each }
+
+// Each is like Limit, and includes the limit that a trial assumes.
+func (k *Controller) Each() float64 {
+	if m := &k.limit; k.phase == doubling && m.each == 0 {
+		return m.alone / float64(m.worked)
+	}
+	return k.limit.each
+}
+
+// Doubling reports whether connections are on trial because the origin may limit each.
+func (k *Controller) Doubling() bool { return k.phase == doubling }
+
+// Queued ends a trial: the handshake of a further connection took took, so packets wait in front of the link. It
+// returns false if none do.
+func (k *Controller) Queued(now time.Time, took time.Duration) bool {
+	if k.phase != doubling || took-k.least < k.queue() {
+		return false
+	}
+	k.limit.filled, k.limit.full = k.limit.alone, now
+	k.withdraw(now)
+	return true
+}
+
+// withdraw ends a trial of further connections without success.
+func (k *Controller) withdraw(now time.Time) {
+	m := &k.limit
+	k.N, m.until = m.old, now.Add(m.rest)
+	m.rest = min(2*m.rest, lastRest)
+	k.enter(now, steady, m.got)
+}
+
+// doubles takes a sample of one connection, and decides about a trial of twice as many connections. It reports whether
+// one is under way, so that losses begin none.
+func (k *Controller) doubles(now time.Time, s Sample) bool {
+	m := &k.limit
+	if k.phase == doubling && m.all.IsZero() {
+		switch m.restart(now, s.Got); {
+		case s.Working >= k.N:
+			m.all, m.had = now, s.Got
+		case now.Sub(m.begun) > newcomers:
+			k.withdraw(now)
+		}
+		return k.phase == doubling
+	}
+	m.samples++
+	m.silent += s.Silent
+	m.longest = max(m.longest, s.Gap)
+	if at := cmp.Or(s.Data, s.RTT); at-k.least >= k.queue()+s.Gap { // bytes that the origin holds back look queued
+		m.queued++
+	}
+	if s.Holes {
+		m.holes = now
+	}
+	took := now.Sub(m.since)
+	pauses := m.silent.Seconds() >= pausing*took.Seconds()*float64(max(1, s.Working))
+	full := !pauses && 2*m.queued > m.samples
+	may := k.phase != trying && k.phase != doubling && k.N < k.mostLimited && !full && now.Sub(m.holes) >= holesFor &&
+		!now.Before(m.until)
+	if likely := s.Limit * float64(k.N); may && s.Conns > k.N && m.notFilled(s.Recent) &&
+		s.Recent > alikeLeast*likely && s.Recent < alikeMost*likely {
+		k.double(now, min(s.Conns, k.mostLimited), s.Recent, s)
+		return true
+	}
+	if took < max(windowTime, windowTrips*k.least, windowGaps*m.longest) {
+		return k.phase == doubling
+	}
+	rate := float64(s.Got-m.got) / took.Seconds()
+	piece := m.longest.Seconds() / took.Seconds()
+	m.restart(now, s.Got)
+	copy(m.rates[1:], m.rates[:])
+	m.rates[0] = rate
+	if full {
+		m.filled, m.full = rate, now
+	} else if m.each > 0 && k.phase != doubling {
+		m.each = min(rate/float64(max(1, s.Working)), slowly*m.each)
+	}
+	if now.Sub(m.full) > filledFor {
+		m.filled = 0
+	}
+	switch {
+	case k.phase == doubling:
+		k.judge(now, s, full, took)
+	case may && m.notFilled(rate) && s.Lasts > worthDoubling &&
+		(m.steady(steadyFor, flat+piece) || pauses && m.steady(pausesFor, flat+piece)):
+		k.double(now, min(2*k.N, k.mostLimited), (m.rates[0]+m.rates[1])/2, s)
+	}
+	return k.phase == doubling
+}
+
+// notFilled reports whether the link has carried clearly more than a rate when it was full.
+func (m *limit) notFilled(rate float64) bool { return m.filled == 0 || rate < below*m.filled }
+
+// double begins a trial of n connections instead of those that deliver rate. That more than one connection is limited is found without a trial.
+func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
+	m := &k.limit
+	m.old, m.begun, m.alone, m.worked = k.N, now, rate, max(1, s.Working)
+	if k.N > 1 && m.each == 0 {
+		m.each = m.alone / float64(m.worked)
+	}
+	k.N, m.all = n, time.Time{}
+	k.phase = doubling
+	clear(m.rates[:])
+}
+
+// judge ends a trial. Its last window took took.
+func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duration) {
+	m := &k.limit
+	since := now.Sub(m.all)
+	rate, more := m.rates[0], float64(k.N-m.worked)/float64(m.worked)
+	mean := float64(s.Got-m.had) / since.Seconds()
+	switch {
+	case max(rate, mean) >= (1+pays*more)*m.alone:
+		m.each, m.rest, k.Paid = min(k.Each(), max(rate, mean)/float64(k.N)), firstRest, int8(k.N)
+		if k.enter(now, steady, s.Got); !full && k.N < k.mostLimited && s.Lasts > worthDoubling {
+			k.double(now, min(2*k.N, k.mostLimited), max(rate, mean), s)
+		}
+	case m.rates[1] > 0 && rate < growing*m.rates[1] && since >= 2*max(trialTime/2, took):
+		if full {
+			m.filled, m.full = m.alone, now
+		}
+		k.withdraw(now)
+		k.Paid = int8(k.N)
+	}
+}
