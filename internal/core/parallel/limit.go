@@ -32,6 +32,15 @@ const (
 	// below is the goodput, relative to that at which the link was last full, above which the link may be the limit.
 	below = 0.6
 
+	// leastQueue is the shortest queue that shows in the round trip: BBR fills one of one or two round trips.
+	leastQueue = 2 * time.Millisecond
+
+	// heldBack is the shortest gap between two reads for which an origin may be the cause.
+	heldBack = 8 * time.Millisecond
+
+	// someQueued is how many samples in a window show that the link was full: BBR fills it only for some round trips.
+	someQueued = 2
+
 	// filledFor is how long a full link is remembered, and holesFor how long losses are, after which congestion control
 	// may be the limit.
 	filledFor = 30 * time.Second
@@ -142,7 +151,7 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	m.samples++
 	m.silent += s.Silent
 	m.longest = max(m.longest, s.Gap)
-	if at := cmp.Or(s.Data, s.RTT); at-k.least >= k.queue()+s.Gap { // bytes that the origin holds back look queued
+	if k.queues(s) {
 		m.queued++
 	}
 	if s.Holes {
@@ -163,12 +172,14 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	}
 	rate := float64(s.Got-m.got) / took.Seconds()
 	piece := m.longest.Seconds() / took.Seconds()
+	queued := m.queued
 	m.restart(now, s.Got)
 	copy(m.rates[1:], m.rates[:])
 	m.rates[0] = rate
-	if full {
+	if !pauses && queued >= someQueued {
 		m.filled, m.full = rate, now
-	} else if m.each > 0 && k.phase != doubling {
+	}
+	if m.each > 0 && !full && k.phase != doubling {
 		m.each = min(rate/float64(max(1, s.Working)), slowly*m.each)
 	}
 	if now.Sub(m.full) > filledFor {
@@ -182,6 +193,16 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 		k.double(now, min(2*k.N, k.mostLimited), (m.rates[0]+m.rates[1])/2, s)
 	}
 	return k.phase == doubling
+}
+
+// queues reports whether a sample shows packets that wait in front of the link. Bytes that the origin holds back look
+// like them.
+func (k *Controller) queues(s Sample) bool {
+	waited := cmp.Or(s.Data, s.RTT) - k.least
+	if s.Gap >= heldBack {
+		waited -= s.Gap
+	}
+	return waited >= max(k.least/fullTrip, min(fullQueue, max(leastQueue, k.least/2)))
 }
 
 // notFilled reports whether the link has carried clearly more than a rate when it was full.

@@ -23,8 +23,12 @@ const fewAnswers = 10
 // MostConns is how many connections a transfer may have over a link: a value for Config.MostConns.
 const MostConns = parallel.MostLimited
 
-// SampleEvery is the time between two samples of a connection, see Sampled.
-const SampleEvery = parallel.SampleEvery
+// SampleEvery is the time between two samples of a connection, see Sampled; SampleFirst is the time in its first second,
+// when BBR fills the queue in front of the link for a few round trips.
+const (
+	SampleEvery = parallel.SampleEvery
+	SampleFirst = SampleEvery / 5
+)
 
 const (
 	// worthSeveral is how many bytes of an object must be left for further connections to repay their handshakes.

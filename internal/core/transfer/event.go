@@ -33,7 +33,7 @@ const (
 	Scatter    // from now on bytes are written as they arrive; none waits for its turn
 	Granted    // N = size of the reorder window from now on
 	SlotFreed  // Link: a connection may be opened again, after an OpenFailed with NoSlot
-	// Conn, Path: every 100 ms while the connection is open, if the state of its path is known
+	// Conn, Path: every SampleEvery while the connection is open, if the state of its path is known
 	Sampled
 	// Link, N: other traffic over it, in bytes per second; 0 = an occasional packet, -1 = none
 	CrossTraffic

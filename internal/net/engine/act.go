@@ -297,15 +297,16 @@ func (r *run) report(now time.Time) transfer.State {
 // sample gives the machine the state of the connections' paths.
 func (r *run) sample(next time.Time) time.Time {
 	now := time.Now()
-	if now.Sub(r.sampled) < transfer.SampleEvery || r.opening.Version() == nil {
+	if now.Sub(r.sampled) < transfer.SampleFirst || r.opening.Version() == nil {
 		return next
 	}
 	r.sampled = now
 	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
 		l := r.conns[id]
-		if l == nil { // given up meanwhile
+		if l == nil || now.Sub(l.born) > time.Second && now.Sub(l.sampled) < transfer.SampleEvery { // nil: given up meanwhile
 			continue
 		}
+		l.sampled = now
 		if s, ok := l.sample(); ok {
 			next = r.handle(transfer.Event{Kind: transfer.Sampled, Conn: id, Path: s})
 		}

@@ -73,6 +73,8 @@ type connLoop struct {
 	alive   sync.WaitGroup
 	running atomic.Int32 // goroutines in alive
 
+	born, sampled time.Time // when it was made, and when its path was last sampled; for the run's loop
+
 	mu   sync.Mutex
 	conn Conn
 }
@@ -89,6 +91,7 @@ func newConnLoop(r *run, id uint32, over int8, apart bool) *connLoop {
 		r:        r,
 		id:       id,
 		link:     over,
+		born:     time.Now(),
 		requests: make(chan *attempt, maxOutstanding),
 		sent:     make(chan sending, maxOutstanding),
 	}
