@@ -100,7 +100,9 @@ func (m *Machine) opened(now time.Time, e Event) {
 		}
 	}
 	if l.multiplexed = e.Multiplexed; e.Multiplexed {
-		l.pipelining = estimate.Works
+		if !l.limited {
+			l.pipelining = estimate.Works
+		}
 		m.multiplexed = true
 		m.resize()
 	}
@@ -432,11 +434,15 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	case fault.Busy:
 		l.maxConns, l.limited = 1, true
 		l.parallel.Refused()
-		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
-		l.failures++
-		if pipelined {
+		if pipelined || c.multiplexed {
 			l.disablePipelining()
 		}
+		// others were under way over the link: that much at a time is allowed
+		if c.multiplexed && !a.alone || m.delivers(link, e.Attempt) || m.yields(now, link) {
+			break
+		}
+		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
+		l.failures++
 	case fault.Stale:
 	default:
 		// Closed early: a pipelined request did not reach the server, or made it break off the answer.
@@ -464,11 +470,35 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	if served && l.excluded {
 		m.excludedBy, m.excludedLink = e.Outcome, link
 	}
-	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-	m.dropConn(c.id)
+	if e.Outcome == fault.Busy && c.multiplexed { // its other answers are not affected
+		m.release(a)
+	} else {
+		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
+		m.dropConn(c.id)
+	}
 	if e.Outcome == fault.Busy {
 		m.giveWay(link, start)
 	}
+}
+
+// yields closes a reserve over a link that the origin may count as its one connection, and reports whether there was one.
+func (m *Machine) yields(now time.Time, link int8) bool {
+	had := false
+	for _, r := range [...]*reserve{m.reserve, m.coming} {
+		if r != nil && r.conn.link == link {
+			had = true
+			m.endReserve(r)
+			m.renewAt = now.Add(renewAfter)
+		}
+	}
+	return had
+}
+
+// delivers reports whether another attempt over a link than the given one delivers.
+func (m *Machine) delivers(link int8, but uint32) bool {
+	return slices.ContainsFunc(m.attempts, func(a attempt) bool {
+		return a.link == link && a.id != but && a.hasHead && m.expects(m.conn(a.conn))
+	})
 }
 
 // lasted records how many answers an origin gives over a connection that it has closed.

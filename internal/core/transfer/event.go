@@ -26,8 +26,9 @@ const (
 	OpenFailed
 	// Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
 	HeadReceived
-	Read       // Attempt, N
-	Ended      // Attempt, Outcome, RetryAfter; its connection is gone unless Complete
+	Read // Attempt, N
+	// Attempt, Outcome, RetryAfter; its connection is gone unless Complete, or Busy and multiplexed
+	Ended
 	ConnClosed // Conn: it closed while it was idle
 	Delivered  // N bytes at the next offset went to the client
 	Scatter    // from now on bytes are written as they arrive; none waits for its turn

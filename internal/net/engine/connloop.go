@@ -298,6 +298,11 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 	} else {
+		if busy(err) && response != nil && c.Info().Multiplexed { // its other answers are not affected
+			response.Body.Close()
+			l.failed(f, err)
+			return true
+		}
 		if err != nil {
 			c.Close()
 			l.failed(f, err)
@@ -370,6 +375,12 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 			return err
 		}
 	}
+}
+
+// busy reports whether an error says that the origin gets too many requests.
+func busy(err error) bool {
+	a, ok := errors.AsType[*AttemptError](err)
+	return ok && a.Outcome == fault.Busy
 }
 
 // failed reports to the loop that an attempt failed.
