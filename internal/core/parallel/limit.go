@@ -38,7 +38,7 @@ const (
 	// heldBack is the shortest gap between two reads for which an origin may be the cause.
 	heldBack = 8 * time.Millisecond
 
-	// someQueued is how many samples in a window show that the link was full: BBR fills it only for some round trips.
+	// someQueued is how many samples in a row show that the link was full: BBR fills it only for some round trips.
 	someQueued = 2
 
 	// filledFor is how long a full link is remembered, and holesFor how long losses are, after which congestion control
@@ -72,10 +72,12 @@ type limit struct {
 	got     int64     // bytes that the link had delivered by then
 	samples int       // in this window
 	queued  int       // those with a queue in front of the link
+	some    bool      // someQueued of them in a row
 	silent  time.Duration
 	longest time.Duration // gap between two reads
 
 	rates  [steadyFor]float64 // goodput of the last windows in bytes per second, the latest first; 0 = none
+	row    int                // samples with a queue in a row
 	holes  time.Time          // when packets were last lost
 	filled float64            // goodput when the link was last full, 0 = never
 	full   time.Time          // when that was
@@ -93,7 +95,7 @@ type limit struct {
 
 func (m *limit) restart(now time.Time, got int64) {
 	m.since, m.got = now, got
-	m.samples, m.queued, m.silent, m.longest = 0, 0, 0, 0
+	m.samples, m.queued, m.some, m.silent, m.longest = 0, 0, false, 0, 0
 }
 
 // steady reports whether the goodput of the last n windows was the same but for a share.
@@ -151,9 +153,12 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	m.samples++
 	m.silent += s.Silent
 	m.longest = max(m.longest, s.Gap)
-	if k.queues(s) {
+	if m.row++; k.queues(s) {
 		m.queued++
+	} else {
+		m.row = 0
 	}
+	m.some = m.some || m.row >= someQueued
 	if s.Holes {
 		m.holes = now
 	}
@@ -172,11 +177,11 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	}
 	rate := float64(s.Got-m.got) / took.Seconds()
 	piece := m.longest.Seconds() / took.Seconds()
-	queued := m.queued
+	some := m.some
 	m.restart(now, s.Got)
 	copy(m.rates[1:], m.rates[:])
 	m.rates[0] = rate
-	if !pauses && queued >= someQueued {
+	if !pauses && some {
 		m.filled, m.full = rate, now
 	}
 	if m.each > 0 && !full && k.phase != doubling {
@@ -189,7 +194,7 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	case k.phase == doubling:
 		k.judge(now, s, full, took)
 	case may && m.notFilled(rate) && s.Lasts > worthDoubling &&
-		(m.steady(steadyFor, flat+piece) || pauses && m.steady(pausesFor, flat+piece)):
+		(m.steady(steadyFor, flat+piece) || pauses && m.steady(pausesFor, flat+piece) || m.slowed(rate, s.Working)):
 		k.double(now, min(2*k.N, k.mostLimited), (m.rates[0]+m.rates[1])/2, s)
 	}
 	return k.phase == doubling
@@ -205,6 +210,11 @@ func (k *Controller) queues(s Sample) bool {
 	return waited >= max(k.least/fullTrip, min(fullQueue, max(leastQueue, k.least/2)))
 }
 
+// slowed reports whether a rate is what so many connections have by a known limit, after their first bursts.
+func (m *limit) slowed(rate float64, working int) bool {
+	return m.each > 0 && rate < (1+flat)*m.each*float64(working)
+}
+
 // notFilled reports whether the link has carried clearly more than a rate when it was full.
 func (m *limit) notFilled(rate float64) bool { return m.filled == 0 || rate < below*m.filled }
 
@@ -214,6 +224,8 @@ func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
 	m.old, m.begun, m.alone, m.worked = k.N, now, rate, max(1, s.Working)
 	if k.N > 1 && m.each == 0 {
 		m.each = m.alone / float64(m.worked)
+	} else if m.each > 0 {
+		m.alone = min(m.alone, m.each*float64(m.worked))
 	}
 	k.N, m.all = n, time.Time{}
 	k.phase = doubling
@@ -229,7 +241,8 @@ func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duratio
 	switch {
 	case max(rate, mean) >= (1+pays*more)*m.alone:
 		m.each, m.rest, k.Paid = min(k.Each(), max(rate, mean)/float64(k.N)), firstRest, int8(k.N)
-		if k.enter(now, steady, s.Got); !full && k.N < k.mostLimited && s.Lasts > worthDoubling {
+		if k.enter(now, steady, s.Got); !full && m.slowed(rate, s.Working) && k.N < k.mostLimited &&
+			s.Lasts > worthDoubling {
 			k.double(now, min(2*k.N, k.mostLimited), max(rate, mean), s)
 		}
 	case m.rates[1] > 0 && rate < growing*m.rates[1] && since >= 2*max(trialTime/2, took):
