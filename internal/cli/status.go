@@ -237,6 +237,10 @@ func printStatus(w io.Writer, s, before control.Status) error {
 			for _, l := range x.LeftOut {
 				fmt.Fprintf(w, "download %d does not use %s at the moment: %s\n", x.ID, l.Link, l.Text)
 			}
+			for _, l := range x.Limited {
+				fmt.Fprintf(w, "download %d over %s: the server limits each connection to %s: %s\n", x.ID, l.Link,
+					bitRate(l.Each), count(int64(l.Conns), "connection"))
+			}
 		}
 		fmt.Fprintln(w)
 	}

@@ -55,6 +55,7 @@ func TestStatus(t *testing.T) {
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
 			Links:   []engine.LinkBytes{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
 			LeftOut: []engine.LeftOut{{Link: "wwan0", Text: health.TooSlow.Text()}, {Link: "usb0", Text: health.NoGain.Text()}},
+			Limited: []engine.Limited{{Link: "wlan0", Each: 1_050_000, Conns: 6}, {Link: "wwan0", Each: 62_500, Conns: 1}},
 		}},
 		Finished: []control.Finished{
 			{Result: "ok", At: time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local), Seconds: 2.5, Bytes: 40e6, Links: []engine.LinkBytes{{Link: "wlan0", Bytes: 30e6}, {Link: "wwan0", Bytes: 10e6}}},
@@ -85,6 +86,8 @@ func TestStatus(t *testing.T) {
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
 		"download 4 does not use wwan0 at the moment: too slow: the other links would wait for it (slow = \"off\" uses it anyway)\n",
 		"download 4 does not use usb0 at the moment: it does not add speed; it seems to share a channel or line with another link\n",
+		"download 4 over wlan0: the server limits each connection to 8.4 Mbit/s: 6 connections\n",
+		"download 4 over wwan0: the server limits each connection to 500 kbit/s: 1 connection\n",
 		"relay relay.example:443: 3 tunnels over wlan0 20 ms (12.0 MB), wwan0 45 ms (7.0 MB)\nrelay relay.example:443: did not carry 2 tunnels, which used one link; the last one: the relay does not find this name\nrelay relay.example:443: no connection over usb0: connection refused\n",
 		"09:00:00  40.0 MB    2.5 s  wlan0 75%, wwan0 25%  complete\n08:00:00  0 B        0.0 s  -                     server error\n",
 		"5 downloads divided over the links, 7 requests over one link, 3 open tunnels",
@@ -94,6 +97,9 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	code, out, _ = status(t, env, "--json")
+	if want := `"link": "wlan0", "connection_bytes_per_second": 1050000, "connections": 6`; !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+		t.Errorf("%q is missing in\n%s", want, out)
+	}
 	var got control.Status
 	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Links[1].Bans != 2 {
 		t.Errorf("code %d, %v:\n%s", code, err, out)

@@ -100,6 +100,7 @@ type simLink struct {
 	busy   time.Duration // time until which the queue is busy
 	first  time.Duration // start of the ramp; 0 = nothing sent yet
 	conns  int           // connections that the origin has accepted
+	sent   bucket        // what it sent over the link
 	warm   time.Duration // time until which a probe's connection is kept; 0 = none
 	others estimate.Others
 	cross  int64 // other traffic as last reported to the machine

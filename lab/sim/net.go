@@ -28,6 +28,8 @@ type simConn struct {
 	refused    bool   // one connection too many: each request gets 503
 	answers    int
 	closing    bool
+	sent       bucket
+	waits      bool  // for its bucket, or that of its link or of the object
 	holes      int64 // packets that arrived behind a lost one
 }
 
@@ -102,6 +104,7 @@ func (w *world) open(id uint32, link int8, apart bool) {
 		if l.conns++; l.spec.Conns > 0 && l.conns > l.spec.Conns {
 			c.refused = true
 		}
+		w.res.Most[link] = max(w.res.Most[link], l.conns)
 		w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2 && !apart})
 		w.serve(c)
 		w.after(transfer.SampleEvery, func() { w.sample(c) })
@@ -309,6 +312,9 @@ func (w *world) send(c *simConn) {
 		c.unread+c.inFlight+n > c.unreadMost {
 		return
 	}
+	if w.limited(c, n) {
+		return
+	}
 	c.inFlight += n
 	k.sent += n
 	left, full := l.send(w.now, n)
@@ -330,6 +336,29 @@ func (w *world) send(c *simConn) {
 	c.latest = max(c.latest, at)
 	w.after(c.latest-w.now, func() { w.arrive(c, k, n) })
 	w.send(c)
+}
+
+// limited reports whether the origin must not send n bytes on a connection yet; it will then send them as soon as it
+// may.
+func (w *world) limited(c *simConn, n int64) bool {
+	if c.waits {
+		return true
+	}
+	o, l := w.spec.Limits, w.links[c.link]
+	wait := c.sent.wait(w.now, o.Conn, o.Burst)
+	shared := max(l.sent.wait(w.now, o.Link, o.Burst+step), w.sent.wait(w.now, o.Object, o.Burst+step))
+	if shared > wait {
+		wait = shared + time.Duration(w.rng.Int64N(int64(shared))) // else the same connection would always be the first
+	}
+	if wait > 0 {
+		c.waits = true
+		w.after(wait, func() { c.waits = false; w.send(c) })
+		return true
+	}
+	for _, b := range [...]*bucket{&c.sent, &l.sent, &w.sent} {
+		b.used += float64(n)
+	}
+	return false
 }
 
 // lost is a step that must be sent again.

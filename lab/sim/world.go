@@ -37,6 +37,7 @@ type Spec struct {
 	Restart   bool             // restart continuation
 	Slow      health.SlowCheck // "" = SlowGuarded, the product's default
 	Faults    Faults
+	Limits    Limits
 	Seed      uint64
 	Log       func(at time.Duration, what string) // may be nil
 
@@ -78,6 +79,33 @@ type Faults struct {
 	RefuseOn int8
 }
 
+// Limits are how fast the origin sends, in bytes per second; 0 = as fast as it can. Each is a token bucket.
+type Limits struct {
+	Conn   float64 // to a connection
+	Link   float64 // over a link, as an origin sees it that limits addresses
+	Object float64 // of the object
+	Burst  float64 // bytes that each bucket holds at first, and at most
+}
+
+// bucket limits how fast the origin sends.
+type bucket struct {
+	used float64 // bytes beyond the burst; negative while some of it is left
+	at   time.Duration
+}
+
+// wait returns how long nothing may be sent.
+func (b *bucket) wait(now time.Duration, rate, burst float64) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	b.used = max(-burst, b.used-rate*(now-b.at).Seconds())
+	if b.at == 0 {
+		b.used = -burst
+	}
+	b.at = now
+	return time.Duration(max(0, b.used) / rate * float64(time.Second))
+}
+
 // Result is the result of a run.
 type Result struct {
 	Took     time.Duration // time until the last byte was delivered
@@ -89,6 +117,7 @@ type Result struct {
 	MaxHeld  int64
 	Pause    time.Duration // longest time without a byte at the client after the first one
 	Requests int
+	Most     []int // connections at the same time, by link
 	Bans     int
 	// how often a link was left out because it added nothing, and taken back because it was missed
 	LeftOut, TakenBack int
@@ -202,6 +231,7 @@ type world struct {
 	writing    bool
 	given      int64 // offset before which all bytes are delivered or on their way to the client
 	samples    []*sample
+	sent       bucket          // of the object
 	tails      []segment.Range // by link: its last bytes that may be compared
 	lastOut    time.Duration
 	wake       time.Duration // time of the machine's next deadline
@@ -312,6 +342,7 @@ func Run(s Spec) (Result, error) {
 	w.tails = make([]segment.Range, len(s.Links))
 	w.gain = make([]float64, len(s.Links))
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
+	w.res.Most = make([]int, len(s.Links))
 	w.res.Received, w.res.kept = make(Received, len(s.Links)), make([]kept, len(s.Links))
 	w.m = transfer.New(cfg)
 	for i := range s.Links {

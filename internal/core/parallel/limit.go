@@ -20,8 +20,8 @@ const (
 	steadyFor = 3
 	flat      = 0.15
 
-	// pausing is the share of the time that a connection pauses at least if its origin sends a piece and then waits. Then
-	// pausesFor windows are enough.
+	// pausing is the share of the time that a connection pauses at least if its origin sends a piece and then waits.
+	// Then pausesFor windows are enough.
 	pausing   = 0.5
 	pausesFor = 2
 
@@ -56,8 +56,9 @@ const (
 	// a burst.
 	slowly = 1.1
 
-	// newcomers is how long connections on trial may take until all deliver.
-	newcomers = 3 * time.Second
+	// newcomers is how long connections on trial may take until all deliver, in addition to newcomerTrips round trips.
+	newcomers     = time.Second
+	newcomerTrips = 8
 
 	// worthDoubling is how much longer a transfer must last for such a trial.
 	worthDoubling = 1500 * time.Millisecond
@@ -89,6 +90,7 @@ type limit struct {
 	all    time.Time     // when all connections on trial had begun to deliver; zero = not yet
 	had    int64         // bytes that the link had delivered by then
 	alone  float64       // goodput before the trial
+	others float64       // goodput of the other links then
 	worked int           // connections that delivered it
 	each   float64       // bytes per second to which the origin limits each connection, 0 = no limit was found
 }
@@ -145,8 +147,8 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 		switch m.restart(now, s.Got); {
 		case s.Working >= k.N:
 			m.all, m.had = now, s.Got
-		case now.Sub(m.begun) > newcomers:
-			k.withdraw(now)
+		case now.Sub(m.begun) > newcomers+newcomerTrips*k.least: // the origin lets them wait
+			k.Refused()
 		}
 		return k.phase == doubling
 	}
@@ -218,10 +220,11 @@ func (m *limit) slowed(rate float64, working int) bool {
 // notFilled reports whether the link has carried clearly more than a rate when it was full.
 func (m *limit) notFilled(rate float64) bool { return m.filled == 0 || rate < below*m.filled }
 
-// double begins a trial of n connections instead of those that deliver rate. That more than one connection is limited is found without a trial.
+// double begins a trial of n connections instead of those that deliver rate. That more than one connection is limited
+// is found without a trial.
 func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
 	m := &k.limit
-	m.old, m.begun, m.alone, m.worked = k.N, now, rate, max(1, s.Working)
+	m.old, m.begun, m.alone, m.others, m.worked = k.N, now, rate, s.Others, max(1, s.Working)
 	if k.N > 1 && m.each == 0 {
 		m.each = m.alone / float64(m.worked)
 	} else if m.each > 0 {
@@ -238,8 +241,9 @@ func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duratio
 	since := now.Sub(m.all)
 	rate, more := m.rates[0], float64(k.N-m.worked)/float64(m.worked)
 	mean := float64(s.Got-m.had) / since.Seconds()
+	taken := max(0, m.others-s.Others) // from other links, if the origin limits all connections together
 	switch {
-	case max(rate, mean) >= (1+pays*more)*m.alone:
+	case max(rate, mean)-taken >= (1+pays*more)*m.alone:
 		m.each, m.rest, k.Paid = min(k.Each(), max(rate, mean)/float64(k.N)), firstRest, int8(k.N)
 		if k.enter(now, steady, s.Got); !full && m.slowed(rate, s.Working) && k.N < k.mostLimited &&
 			s.Lasts > worthDoubling {

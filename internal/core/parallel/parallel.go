@@ -99,6 +99,7 @@ type Link struct {
 	Got     int64         // total number of bytes delivered
 	Working int           // connections that deliver
 	Recent  float64       // goodput in bytes per second
+	Others  float64       // goodput of the other links
 	Peak    float64       // best goodput, in bytes per second
 	Lasts   time.Duration // how long the transfer still takes at the present rate, 0 = more goodput would not help
 	Limit   float64       // bytes per second to which the origin limits each connection over other links, 0 = unknown

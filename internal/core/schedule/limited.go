@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/core/segment"
 )
 
-// Ranges of connections that the origin limits are long, since it may count requests, and since each connection is slow.
+// Ranges of connections that the origin limits are long: it may count requests, and each connection is slow.
 const (
 	limitedTime  = 2 * time.Second // length of a range, in goodput of its connection
 	limitedLeast = 200 * time.Millisecond
@@ -50,8 +50,8 @@ func askLimited(v *View, i int8, free float64) (Decision, bool) {
 	}, true
 }
 
-// stealLimited gives a connection that has nothing to do a part of what another one would deliver late, whose connection
-// the origin limits, too: all of a range that waits for others, or the end of the range that arrives.
+// stealLimited gives a connection that has nothing to do a part of what another one would deliver late: all of a range
+// that waits for others, or the end of the range that arrives.
 func stealLimited(v *View) (Decision, bool) {
 	if _, ok := v.FirstFree(); ok {
 		return Decision{}, false

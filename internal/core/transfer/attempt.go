@@ -481,7 +481,8 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 }
 
-// yields closes a reserve over a link that the origin may count as its one connection, and reports whether there was one.
+// yields closes a reserve over a link that the origin may count as its one connection, and reports whether there was
+// one.
 func (m *Machine) yields(now time.Time, link int8) bool {
 	had := false
 	for _, r := range [...]*reserve{m.reserve, m.coming} {

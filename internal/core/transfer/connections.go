@@ -23,7 +23,7 @@ const fewAnswers = 10
 // MostConns is how many connections a transfer may have over a link: a value for Config.MostConns.
 const MostConns = parallel.MostLimited
 
-// SampleEvery is the time between two samples of a connection, see Sampled; SampleFirst is the time in its first second,
+// SampleEvery is the time between two samples of a connection, see Sampled. SampleFirst is that in its first second,
 // when BBR fills the queue in front of the link for a few round trips.
 const (
 	SampleEvery = parallel.SampleEvery
@@ -37,8 +37,8 @@ const (
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
 	leastShare = 0.05
 
-	// noticed is the shortest pause of a connection that counts, in addition to pauseTrips round trips, which the sender
-	// may have waited for.
+	// noticed is the shortest pause of a connection that counts, in addition to pauseTrips round trips: the sender may
+	// have waited for those.
 	noticed    = 8 * time.Millisecond
 	pauseTrips = 1.25
 
@@ -85,7 +85,9 @@ func (m *Machine) sampled(now time.Time, e Event) {
 		sum += m.links[i].rate.PerSecond(now)
 	}
 	rate := l.rate.PerSecond(now)
-	state := parallel.Link{Got: l.got, Recent: rate, Peak: l.rate.Peak(), Working: m.working(c.link)}
+	state := parallel.Link{
+		Got: l.got, Recent: rate, Others: sum - rate, Peak: l.rate.Peak(), Working: m.working(c.link),
+	}
 	if m.client.need == 0 && !l.metered && rate >= leastShare*sum && l.pipelining != estimate.Broken {
 		state.Lasts = time.Duration(float64(m.led.End()-m.led.Offset()) / sum * float64(time.Second))
 	}
@@ -94,6 +96,7 @@ func (m *Machine) sampled(now time.Time, e Event) {
 			state.Limit, state.Conns = o.Limit(), o.N
 		}
 	}
+	trial, n := l.parallel.Doubling(), l.parallel.N
 	l.parallel.Sample(now, parallel.Sample{
 		RTT:    e.Path.RTT,
 		Least:  e.Path.Least,
@@ -104,6 +107,9 @@ func (m *Machine) sampled(now time.Time, e Event) {
 		Link:   state,
 	})
 	c.paused, c.gap = 0, 0
+	if trial && !l.parallel.Doubling() && l.parallel.N < n {
+		m.dismiss(c.link)
+	}
 }
 
 // working returns how many connections of a link deliver.
@@ -135,11 +141,16 @@ func (m *Machine) tryOut(now time.Time, c *conn, rtt time.Duration) bool {
 	if !c.extra || rtt == 0 || !m.links[link].parallel.Queued(now, rtt) {
 		return true
 	}
+	m.dismiss(link)
+	return false
+}
+
+// dismiss closes the further connections of a link that have not delivered.
+func (m *Machine) dismiss(link int8) {
 	for i := len(m.conns) - 1; i >= 0; i-- {
-		if o := &m.conns[i]; o.link == link && o.extra && len(o.queue) == 0 {
-			m.act(Action{Kind: CloseConn, Conn: o.id, Link: link})
-			m.dropConn(o.id)
+		if c := &m.conns[i]; c.link == link && c.extra && c.got == 0 {
+			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
+			m.dropConn(c.id)
 		}
 	}
-	return false
 }

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/core/estimate"
 	"github.com/tributary-http/tributary/internal/core/fault"
@@ -116,6 +117,80 @@ func TestNoTrial(t *testing.T) {
 				t.Errorf("%d connections, want %d", most, c.want)
 			}
 		})
+	}
+}
+
+// TestTrialOfConnections: where goodput is flat and nothing queues, a further connection is tried. It sends no request if its
+// handshake shows that packets wait in front of the link.
+func TestTrialOfConnections(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rtt   time.Duration // of the handshake
+		tried bool
+	}{
+		{"nothing waits in front of the link", 21 * ms, true},
+		{"packets wait", 80 * ms, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := running(t, Config{MostConns: MostConns, Reorder: 128 * mB}, 1, 100*mB)
+			s.ask(0, 64*kB, 60*mB)
+			a := s.wantFetch(0, 64*kB, 60*mB)
+			s.headReceived(a, 100*mB)
+			l := &s.m.links[0]
+			for i := 0; l.parallel.N == 1; i++ {
+				if i == 20 {
+					t.Fatal("no trial")
+				}
+				s.advance(SampleEvery)
+				s.read(a, 100e3)
+				s.handle(Event{Kind: Sampled, Conn: a.conn, Path: PathSample{RTT: 20 * ms, Least: 20 * ms, Data: 20 * ms}})
+			}
+			extra := s.wantOpen(0)
+			s.quiet() // no request before the handshake
+			s.opened(extra, c.rtt)
+			if !c.tried {
+				s.wantClose(extra)
+				s.quiet()
+			}
+			s.sched.piece = 8 * mB
+			if s.tick(); !c.tried {
+				if b := s.last(0); b.conn != a.conn {
+					t.Errorf("asks on connection %d, want %d", b.conn, a.conn)
+				}
+			} else if b := s.last(0); b.conn != extra || b.r.Len() > 1e6 {
+				t.Errorf("asks for %v on connection %d, want at most half a second on %d", b.r, b.conn, extra)
+			}
+			if got := l.parallel.Doubling(); got != c.tried {
+				t.Errorf("under trial: %v", got)
+			}
+		})
+	}
+}
+
+// TestRefusalBesideOthers: a refusal over HTTP/2 ends one request, and those that follow go one at a time. The link does not
+// rest, since the origin serves that much.
+func TestRefusalBesideOthers(t *testing.T) {
+	s, conns := runningOver(t, Config{}, 1, 8*mB, true)
+	s.ask(0, 1*mB, 2*mB)
+	a := s.wantFetch(0, 1*mB, 2*mB)
+	s.ask(0, 2*mB, 3*mB)
+	b := s.wantFetch(0, 2*mB, 3*mB)
+	if a.conn != conns[0] || b.conn != conns[0] {
+		t.Fatalf("on connections %d and %d, want %d", a.conn, b.conn, conns[0])
+	}
+	s.headReceived(a, 8*mB)
+	s.complete(a)
+	s.end(b, Event{Outcome: fault.Busy})
+	for _, p := range s.pending {
+		if p.Kind == CloseConn {
+			t.Errorf("closes connection %d", p.Conn)
+		}
+	}
+	s.sched.piece = 1 * mB
+	s.tick()
+	next := s.last(0)
+	if next.conn != conns[0] || len(s.queues[next.conn]) != 1 {
+		t.Errorf("%d requests on connection %d, want one on %d", len(s.queues[next.conn]), next.conn, conns[0])
 	}
 }
 

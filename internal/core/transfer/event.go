@@ -169,4 +169,6 @@ type LinkInfo struct {
 	Gain      float64
 	Learned   estimate.Entry // findings for later transfers
 	Sustained float64        // see estimate.Rate
+	Limit     float64        // bytes per second to which the origin limits each connection, 0 = no limit was found
+	Conns     int            // its connections
 }

@@ -290,6 +290,7 @@ func (r *run) report(now time.Time) transfer.State {
 		Started: r.began,
 		Links:   links,
 		LeftOut: spared,
+		Limited: r.limited(s),
 	})
 	return s
 }
@@ -303,7 +304,10 @@ func (r *run) sample(next time.Time) time.Time {
 	r.sampled = now
 	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
 		l := r.conns[id]
-		if l == nil || now.Sub(l.born) > time.Second && now.Sub(l.sampled) < transfer.SampleEvery { // nil: given up meanwhile
+		if l == nil { // given up meanwhile
+			continue
+		}
+		if now.Sub(l.born) > time.Second && now.Sub(l.sampled) < transfer.SampleEvery {
 			continue
 		}
 		l.sampled = now

@@ -114,6 +114,8 @@ type TransferStatus struct {
 	Links   []LinkBytes `json:"links"`   // links that delivered something
 	// links that are up, but banned for this origin or left out by the policy or this transfer's goal
 	LeftOut []LeftOut `json:"left_out,omitempty"`
+	// links over which the origin limits each connection
+	Limited []Limited `json:"limited,omitempty"`
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
@@ -127,6 +129,13 @@ type LeftOut struct {
 	Link   string `json:"link"`
 	Reason string `json:"reason"` // as in LinkStatus, a schedule.Spared, or a policy.Reason
 	Text   string `json:"text"`   // the reason for people to read
+}
+
+// Limited is a link over which the origin limits the goodput of each connection.
+type Limited struct {
+	Link  string  `json:"link"`
+	Each  float64 `json:"connection_bytes_per_second"`
+	Conns int     `json:"connections"` // of the transfer, over this link
 }
 
 // EventKind is the kind of an Event.

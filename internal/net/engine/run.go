@@ -197,6 +197,16 @@ func (r *run) spared(s transfer.State) (all []LeftOut) {
 	return all
 }
 
+// limited returns the links over which the origin limits each connection.
+func (r *run) limited(s transfer.State) (all []Limited) {
+	for i, l := range s.Links {
+		if l.Limit > 0 && l.Conns > 0 {
+			all = append(all, Limited{r.link(int8(i)).name, l.Limit, l.Conns})
+		}
+	}
+	return all
+}
+
 // link returns the link with the given number; its name never changes.
 func (r *run) link(i int8) *fleetLink {
 	for int(i) >= len(r.fleetLinks) {

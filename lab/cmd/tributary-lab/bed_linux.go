@@ -31,7 +31,7 @@ type bed struct {
 	mptcp     origin        // nil if no contender needs it
 	viaMPTCP  netlab.Object
 	ca        string // path of the certificate that https clients trust
-	unlimited string        // URL of the same object at an origin that limits no connection, "" = object's
+	unlimited string // URL of the same object at an origin that limits no connection, "" = object's
 	options   benchOptions
 	linkNames map[string]string // names of links by the client's address
 	lanes     *laneRelay        // nil until a contender needs it

@@ -15,6 +15,7 @@ const size = bytes => {
   }
   return `${bytes} B`;
 };
+const many = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
 const duration = s => {
   if (!isFinite(s)) return '';
   if (s < 100) return `${Math.round(s)} s`;
@@ -78,7 +79,6 @@ function showTotal(status, rates) {
   at('total').textContent = mbit(total);
   document.title = total > 0 ? `${mbit(total)} Mbit/s · Tributary` : 'Tributary';
   const up = status.links.filter(l => l.state === 'up').length;
-  const many = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
   at('summary').textContent = `${up} of ${many(status.links.length, 'link')} up · ${many(status.transfers.length, 'download')} divided · ` +
     `${status.undivided_running} over one link`;
   at('about').textContent = `Version ${status.version}, running since ${new Date(status.started).toLocaleString()}. Only you and root can see this page.`;
@@ -140,6 +140,10 @@ function showRunning(status, names, now) {
     const facts = [known ? `${size(t.head)} of ${size(t.size)}` : size(t.head), `${mbit(rate)} Mbit/s`];
     if (known && rate > 0) facts.push(`${duration((t.size - t.head) / rate)} left`);
     for (const l of t.left_out ?? []) facts.push(`without ${l.link}: ${l.text}`);
+    for (const l of t.limited ?? []) {
+      const each = mbit(l.connection_bytes_per_second);
+      facts.push(`${l.link}: the server limits each connection to ${each} Mbit/s: ${many(l.connections, 'connection')}`);
+    }
     return element('li', {},
       element('h3', {}, names[t.id].name || names[t.id].host, ' ', element('small', {}, names[t.id].host)),
       bar, element('p', { class: 'facts' }, ...facts.map(f => element('span', {}, f)), ...keys));
