@@ -23,7 +23,7 @@ type NginxOptions struct {
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"
 	HTTP              string // put into the http block, such as "limit_conn_zone $binary_remote_addr zone=a:1m;"
 	MPTCP             bool   // run by mptcpize, so that it accepts MPTCP
-	inner             bool   // it listens for a PacedNginx, too
+	inner             int    // port for connections that begin with their client's address, and the next one for TLS
 }
 
 // Nginx is a running nginx in the server namespace that serves the lab's objects.
@@ -76,7 +76,9 @@ http {
 		{{- end}}
 		{{- if .Inner}}
 		listen 127.0.0.1:{{.Inner}} proxy_protocol;
+		{{- if .TLS}}
 		listen 127.0.0.1:{{.InnerTLS}} ssl{{.HTTP2}} proxy_protocol;
+		{{- end}}
 		set_real_ip_from 127.0.0.1;
 		real_ip_header proxy_protocol;
 		{{- end}}
@@ -133,15 +135,11 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	if o.NoHTTP2 {
 		http2 = ""
 	}
-	inner, innerTLS := 0, 0
-	if o.inner {
-		inner, innerTLS = innerPort, innerTLSPort
-	}
 	var conf bytes.Buffer
 	err = nginxConf.Execute(&conf, map[string]any{
 		"Dir": n.dir, "Root": n.root, "Port": n.port, "Keepalive": o.KeepaliveRequests, "Directives": o.Directives,
 		"HTTP": o.HTTP, "TLS": n.tls, "HTTP2": http2, "Cert": cert,
-		"Inner": inner, "InnerTLS": innerTLS,
+		"Inner": o.inner, "InnerTLS": o.inner + 1,
 	})
 	if err != nil {
 		return err

@@ -20,13 +20,8 @@ type Pace struct {
 	Rate   Bytes // per second
 	Burst  Bytes // that a connection gets at full speed in addition, first and again after a rest: a token bucket
 	Smooth bool  // the kernel spaces the packets; otherwise the origin sends a piece, then sleeps
+	Port   int   // of http, and Port + 1 of https; the next two are used within the origin
 }
-
-// Ports of a paced origin; nginx listens at the inner ones, for connections that begin with their client's address.
-const (
-	pacedPort, pacedTLSPort = 8086, 8446
-	innerPort, innerTLSPort = 8087, 8447
-)
 
 // pacePiece is how many bytes a paced origin sends at a time.
 const pacePiece = 16 << 10
@@ -40,25 +35,28 @@ type PacedNginx struct {
 
 // StartPacedNginx starts nginx behind a relay that paces connections. It also listens at its own ports, without a pace.
 func (l *Lab) StartPacedNginx(ctx context.Context, o NginxOptions, p Pace) (*PacedNginx, error) {
-	o.inner = true
+	o.inner = p.Port + 2
 	n, err := l.StartNginx(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	paced := &PacedNginx{Nginx: n, pace: p}
-	return paced, errors.Join(paced.listen(l, pacedPort, innerPort), paced.listen(l, pacedTLSPort, innerTLSPort))
+	if err := paced.listen(l, p.Port, o.inner); err != nil || n.tls == 0 {
+		return paced, err
+	}
+	return paced, paced.listen(l, p.Port+1, o.inner+1)
 }
 
 // Object returns the object of the given size, at the origin's limited pace.
 func (p *PacedNginx) Object(size Bytes) (Object, error) {
 	o, err := p.Nginx.Object(size)
-	o.URL = p.url("http", OriginAddr.String(), pacedPort, size)
+	o.URL = p.url("http", OriginAddr.String(), p.pace.Port, size)
 	return o, err
 }
 
 // SecureURL returns the object's https URL.
 func (p *PacedNginx) SecureURL(o Object) string {
-	return p.url("https", OriginAddr.String(), pacedTLSPort, o.Size)
+	return p.url("https", OriginAddr.String(), p.pace.Port+1, o.Size)
 }
 
 func (p *PacedNginx) listen(l *Lab, port, inner int) error {

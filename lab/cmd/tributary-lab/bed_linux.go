@@ -99,6 +99,9 @@ func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes,
 // unlimitedPort and unlimitedTLSPort are where an origin serves the same objects without limits.
 const unlimitedPort, unlimitedTLSPort = 8088, 8448
 
+// pacedPort is the first port of a paced origin.
+const pacedPort = 8090
+
 // startLimited starts an nginx that limits its clients: paced:RATE, paced:RATE+BURST, smooth:RATE, or directives.
 func (b *bed) startLimited(ctx context.Context, kind string, size netlab.Bytes,
 	o netlab.NginxOptions,
@@ -126,7 +129,7 @@ func (b *bed) startLimited(ctx context.Context, kind string, size netlab.Bytes,
 		return at, object, err
 	}
 	rate, burst, _ := strings.Cut(limit, "+")
-	p := netlab.Pace{Smooth: name == "smooth"}
+	p := netlab.Pace{Smooth: name == "smooth", Port: pacedPort}
 	if p.Rate, err = netlab.ParseBytes(rate); err == nil && burst != "" {
 		p.Burst, err = netlab.ParseBytes(burst)
 	}
