@@ -36,7 +36,7 @@ const (
 	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided
 	// by fullTrip.
 	fullQueue = 8 * time.Millisecond
-	fullTrip  = 4
+	fullTrip  = 8
 )
 
 // Controller decides how many connections there are over one link. Each lost packet costs a single connection much of
@@ -138,8 +138,10 @@ func (k *Controller) Interrupted(now time.Time, got int64) {
 
 // Sample takes a sample of one connection.
 func (k *Controller) Sample(now time.Time, s Sample) {
-	if k.least == 0 || s.Least < k.least {
-		k.least = s.Least
+	for _, trip := range [...]time.Duration{s.Least, s.Data} {
+		if trip > 0 && (k.least == 0 || trip < k.least) {
+			k.least = trip
+		}
 	}
 	if k.doubles(now, s) {
 		return
