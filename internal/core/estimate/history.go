@@ -25,8 +25,9 @@ type Entry struct {
 	Rate, Peak float64       // bytes per second
 	RTT        time.Duration // duration of the TCP handshake
 	Pipelining Pipelining
-	Conns      int8 // number of connections that paid off, 0 = unknown
-	MaxConns   int8 // number of connections that the origin recently allowed, 0 = no limit seen
+	Conns      int8    // number of connections that paid off, 0 = unknown
+	Each       float64 // bytes per second to which it limits each connection, 0 = it does not, or unknown
+	MaxConns   int8    // number of connections that the origin recently allowed, 0 = no limit seen
 	seen       time.Time
 	turn       uint64
 }

@@ -68,7 +68,7 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	b := c.links[link]
 	if b == nil {
 		b = &bundle{seen: map[uint32]Reception{}}
-		b.control.Begin(now, 1, c.most, 1)
+		b.control.Begin(now, 1, c.most, 1, 0)
 		c.links[link] = b
 	}
 	sum := int64(0)

@@ -92,6 +92,7 @@ type limit struct {
 	alone  float64       // goodput before the trial
 	others float64       // goodput of the other links then
 	worked int           // connections that delivered it
+	shares int           // responses that arrived on them at the same time
 	each   float64       // bytes per second to which the origin limits each connection, 0 = no limit was found
 }
 
@@ -167,9 +168,9 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	took := now.Sub(m.since)
 	pauses := m.silent.Seconds() >= pausing*took.Seconds()*float64(max(1, s.Working))
 	full := !pauses && 2*m.queued > m.samples
-	may := k.phase != trying && k.phase != doubling && k.N < k.mostLimited && !full && now.Sub(m.holes) >= holesFor &&
-		!now.Before(m.until)
-	if likely := s.Limit * float64(k.N); may && s.Conns > k.N && m.notFilled(s.Recent) &&
+	may := k.phase != trying && k.phase != doubling && !full && now.Sub(m.holes) >= holesFor
+	more := may && k.N < k.mostLimited && !now.Before(m.until)
+	if likely := s.Limit * float64(k.N); more && s.Conns > k.N && m.notFilled(s.Recent) &&
 		s.Recent > alikeLeast*likely && s.Recent < alikeMost*likely {
 		k.double(now, min(s.Conns, k.mostLimited), s.Recent, s)
 		return true
@@ -192,12 +193,18 @@ func (k *Controller) doubles(now time.Time, s Sample) bool {
 	if now.Sub(m.full) > filledFor {
 		m.filled = 0
 	}
-	switch {
-	case k.phase == doubling:
+	if k.phase == doubling {
 		k.judge(now, s, full, took)
-	case may && m.notFilled(rate) && s.Lasts > worthDoubling &&
-		(m.steady(steadyFor, flat+piece) || pauses && m.steady(pausesFor, flat+piece) || m.slowed(rate, s.Working)):
-		k.double(now, min(2*k.N, k.mostLimited), (m.rates[0]+m.rates[1])/2, s)
+		return k.phase == doubling
+	}
+	if may && m.notFilled(rate) && (m.steady(steadyFor, flat+piece) || pauses && m.steady(pausesFor, flat+piece) ||
+		m.slowed(rate, s.Working)) {
+		if k.N > 1 && m.each == 0 { // found without a trial
+			m.each = rate / float64(max(1, s.Working))
+		}
+		if more && s.Lasts > worthDoubling {
+			k.double(now, min(2*max(k.N, s.Streams), k.mostLimited), (m.rates[0]+m.rates[1])/2, s)
+		}
 	}
 	return k.phase == doubling
 }
@@ -220,14 +227,12 @@ func (m *limit) slowed(rate float64, working int) bool {
 // notFilled reports whether the link has carried clearly more than a rate when it was full.
 func (m *limit) notFilled(rate float64) bool { return m.filled == 0 || rate < below*m.filled }
 
-// double begins a trial of n connections instead of those that deliver rate. That more than one connection is limited
-// is found without a trial.
+// double begins a trial of n connections instead of those that deliver rate. Over HTTP/2 the origin may limit each
+// response instead, so there are more than the responses that arrived at the same time.
 func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
 	m := &k.limit
 	m.old, m.begun, m.alone, m.others, m.worked = k.N, now, rate, s.Others, max(1, s.Working)
-	if k.N > 1 && m.each == 0 {
-		m.each = m.alone / float64(m.worked)
-	} else if m.each > 0 {
+	if m.shares = max(m.worked, s.Streams); m.each > 0 {
 		m.alone = min(m.alone, m.each*float64(m.worked))
 	}
 	k.N, m.all = n, time.Time{}
@@ -239,7 +244,7 @@ func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
 func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duration) {
 	m := &k.limit
 	since := now.Sub(m.all)
-	rate, more := m.rates[0], float64(k.N-m.worked)/float64(m.worked)
+	rate, more := m.rates[0], float64(k.N-m.shares)/float64(m.shares)
 	mean := float64(s.Got-m.had) / since.Seconds()
 	taken := max(0, m.others-s.Others) // from other links, if the origin limits all connections together
 	switch {

@@ -91,7 +91,7 @@ func TestLimitedConnections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &Controller{}
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 			d := 20 * time.Second
 			if c.path.grows {
 				d = 3 * time.Second
@@ -116,7 +116,7 @@ func TestLimitedConnections(t *testing.T) {
 	}
 	t.Run("a transfer that ends soon", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
 		if p.steer(k, 20*time.Second, time.Second); k.N != 1 {
 			t.Errorf("%d connections", k.N)
@@ -124,10 +124,10 @@ func TestLimitedConnections(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
 		for at := 2; k.N < 2; at++ {
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
 		}
 		k.Refused()
@@ -139,10 +139,10 @@ func TestLimitedConnections(t *testing.T) {
 	})
 	t.Run("packets wait in front of the link", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
 		for at := 2; !k.Doubling(); at++ {
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited)
+			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
 		}
 		if k.Queued(k.limit.since, 22*ms) || !k.Doubling() {
@@ -166,7 +166,7 @@ func TestLimitedConnections(t *testing.T) {
 		} {
 			k := &Controller{}
 			now := time.Unix(1000, 0)
-			k.Begin(now, 1, 1, MostLimited)
+			k.Begin(now, 1, 1, MostLimited, 0)
 			k.limit.filled, k.limit.full = c.filled, now
 			k.Sample(now.Add(50*ms), Sample{RTT: 20 * ms, Least: 20 * ms, Data: 20 * ms, Link: Link{
 				Got: 50e3, Working: 1, Recent: c.recent, Lasts: time.Minute, Limit: 1e6, Conns: 6,

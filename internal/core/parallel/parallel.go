@@ -98,6 +98,7 @@ type Sample struct {
 type Link struct {
 	Got     int64         // total number of bytes delivered
 	Working int           // connections that deliver
+	Streams int           // responses that arrive on them at the same time, over HTTP/2
 	Recent  float64       // goodput in bytes per second
 	Others  float64       // goodput of the other links
 	Peak    float64       // best goodput, in bytes per second
@@ -107,11 +108,13 @@ type Link struct {
 }
 
 // Begin starts with n connections, and allows up to most, where the origin limits each connection up to mostLimited.
-func (k *Controller) Begin(now time.Time, n, most, mostLimited int) {
+// each is the limit if it is known, 0 otherwise.
+func (k *Controller) Begin(now time.Time, n, most, mostLimited int, each float64) {
 	most = max(most, 1)
 	*k = Controller{
 		most: most, mostLimited: mostLimited, N: max(min(n, max(most, mostLimited)), 1), rest: firstRest,
 	}
+	k.limit.each = each
 	k.enter(now, slowStart, 0)
 	k.limit.restart(now, 0)
 	k.limit.rest = firstRest

@@ -70,7 +70,7 @@ func TestConnections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &Controller{}
-			k.Begin(time.Unix(1000, 0), 1, Most, 1)
+			k.Begin(time.Unix(1000, 0), 1, Most, 1, 0)
 			all := steered(k, c.path, 30*time.Second, c.matter)
 			more := 0
 			for _, n := range all {
@@ -88,7 +88,7 @@ func TestConnections(t *testing.T) {
 	}
 	t.Run("refused", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, Most, 1)
+		k.Begin(time.Unix(1000, 0), 1, Most, 1, 0)
 		lossy := path{each(0.3), megabyte, waits(0), true}
 		steered(k, lossy, 3*time.Second, true)
 		if k.N < 2 {
@@ -103,10 +103,10 @@ func TestConnections(t *testing.T) {
 	})
 	t.Run("a trial that is interrupted begins again", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, Most, 1)
+		k.Begin(time.Unix(1000, 0), 1, Most, 1, 0)
 		lossy := path{each(0.6), megabyte, waits(0), true}
 		for i := 0; k.phase != trying; i++ {
-			k.Begin(time.Unix(1000, 0), 1, Most, 1)
+			k.Begin(time.Unix(1000, 0), 1, Most, 1, 0)
 			steered(k, lossy, time.Duration(i)*SampleEvery, true)
 		}
 		k.Interrupted(k.since.Add(time.Hour), 0) // the link carried nothing for an hour

@@ -53,11 +53,13 @@ func (m *Machine) spread(now time.Time) {
 	left := m.led.End() - m.led.Offset()
 	for i := range m.links {
 		l := &m.links[i]
-		n := 1
+		n, each := 1, 0.0
 		if l.learned > 0 && left >= worthSeveral && !l.metered && l.pipelining != estimate.Broken {
-			n = int(l.learned)
+			if n = min(int(l.learned), m.cfg.MostConns); n > 1 {
+				each = l.each
+			}
 		}
-		l.parallel.Begin(now, n, min(parallel.Most, m.cfg.MostConns), m.cfg.MostConns)
+		l.parallel.Begin(now, n, min(parallel.Most, m.cfg.MostConns), m.cfg.MostConns, each)
 	}
 }
 
@@ -86,8 +88,9 @@ func (m *Machine) sampled(now time.Time, e Event) {
 	}
 	rate := l.rate.PerSecond(now)
 	state := parallel.Link{
-		Got: l.got, Recent: rate, Others: sum - rate, Peak: l.rate.Peak(), Working: m.working(c.link),
+		Got: l.got, Recent: rate, Others: sum - rate, Peak: l.rate.Peak(),
 	}
+	state.Working, state.Streams = m.working(c.link)
 	if m.client.need == 0 && !l.metered && rate >= leastShare*sum && l.pipelining != estimate.Broken {
 		state.Lasts = time.Duration(float64(m.led.End()-m.led.Offset()) / sum * float64(time.Second))
 	}
@@ -112,14 +115,18 @@ func (m *Machine) sampled(now time.Time, e Event) {
 	}
 }
 
-// working returns how many connections of a link deliver.
-func (m *Machine) working(link int8) (n int) {
+// working returns how many connections of a link deliver, and for how many requests at the same time over HTTP/2.
+func (m *Machine) working(link int8) (conns, streams int) {
 	for i := range m.conns {
-		if c := &m.conns[i]; c.link == link && c.answering && len(c.queue) > 0 {
-			n++
+		c := &m.conns[i]
+		if c.link != link || !c.answering || len(c.queue) == 0 {
+			continue
+		}
+		if conns++; c.multiplexed {
+			streams += len(c.queue)
 		}
 	}
-	return n
+	return conns, streams
 }
 
 // pauses notes how long nothing arrived on a connection whose bytes are due.

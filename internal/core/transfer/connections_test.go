@@ -200,7 +200,7 @@ func TestLearned(t *testing.T) {
 	check := func(t *testing.T, s *script, want estimate.Entry) {
 		t.Helper()
 		l := s.state().Links[0].Learned
-		if got := (estimate.Entry{Pipelining: l.Pipelining, MaxConns: l.MaxConns, Conns: l.Conns}); got != want {
+		if got := (estimate.Entry{Pipelining: l.Pipelining, MaxConns: l.MaxConns, Conns: l.Conns, Each: l.Each}); got != want {
 			t.Errorf("learned %+v, want %+v", got, want)
 		}
 	}
@@ -213,4 +213,11 @@ func TestLearned(t *testing.T) {
 	check(t, s, estimate.Entry{MaxConns: 1})
 	s.m.links[0].parallel.Paid = 2
 	check(t, s, estimate.Entry{MaxConns: 1, Conns: 2})
+
+	limited := LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 8, Each: 1e6}}
+	s, _ = several(t, 64*mB, limited)
+	if l := &s.m.links[0]; l.conns() != 8 || l.parallel.Each() != 1e6 {
+		t.Errorf("begins with %d connections of %.0f bytes per second each", l.conns(), l.parallel.Each())
+	}
+	check(t, s, estimate.Entry{Each: 1e6})
 }

@@ -216,7 +216,7 @@ func TestSurplus(t *testing.T) {
 		s, a, b := cut(t, 2)
 		s.headReceived(b, 2*mB)
 		s.ended(b, fault.Reset)
-		s.m.links[0].parallel.Begin(s.now, 2, MostConns, MostConns)
+		s.m.links[0].parallel.Begin(s.now, 2, MostConns, MostConns, 0)
 		s.ask(0, 1*mB, 1*mB+64*kB)
 		c := s.wantFetch(0, 1*mB, 1*mB+64*kB)
 		s.wantOpen(0)

@@ -68,8 +68,9 @@ type link struct {
 	swallowed   int                 // pipelined requests that were lost with their connection
 	seeded      estimate.Pipelining // findings of an earlier transfer
 	maxConns    int8
-	limited     bool // maxConns was found in this transfer
-	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
+	limited     bool    // maxConns was found in this transfer
+	learned     int8    // connections that paid off in an earlier transfer, 0 = unknown
+	each        float64 // to which the origin limited each of them then, in bytes per second; 0 = it did not
 	parallel    parallel.Controller
 	single      bool // one connection is enough for the client
 	yielding    yielding
@@ -84,7 +85,7 @@ func (l *link) init(i int, c LinkConfig) {
 	l.withheld, l.spare = c.Spare, c.Spare
 	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
 	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
-	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
+	l.maxConns, l.learned, l.each = c.Learned.MaxConns, c.Learned.Conns, c.Learned.Each
 	l.connect.Seed(c.Learned.RTT)
 	l.rate.Seed(c.Learned.Rate)
 }

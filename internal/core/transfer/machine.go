@@ -282,6 +282,7 @@ func (m *Machine) State(now time.Time) State {
 				Pipelining: l.remembered(),
 				MaxConns:   l.limit(),
 				Conns:      l.parallel.Paid,
+				Each:       l.parallel.Limit(),
 			},
 		})
 	}

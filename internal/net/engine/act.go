@@ -297,8 +297,11 @@ func (r *run) report(now time.Time) transfer.State {
 
 // sample gives the machine the state of the connections' paths.
 func (r *run) sample(next time.Time) time.Time {
-	now := time.Now()
-	if now.Sub(r.sampled) < transfer.SampleFirst || r.opening.Version() == nil {
+	now, every := time.Now(), transfer.SampleEvery
+	if r.e.cfg.MostConns > 1 {
+		every = transfer.SampleFirst
+	}
+	if now.Sub(r.sampled) < every || r.opening.Version() == nil {
 		return next
 	}
 	r.sampled = now

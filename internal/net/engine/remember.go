@@ -77,6 +77,7 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	known := e.record.Link(now, networkOf(l), o)
 	if lately := e.history.Link(now, networkOf(l), o); lately.Rate > 0 {
 		known.Rate, known.Peak, known.RTT = lately.Rate, lately.Peak, cmp.Or(lately.RTT, known.RTT)
+		known.Each = lately.Each
 	}
 	return known
 }

@@ -54,7 +54,7 @@ func TestR121_H2TransferOverTwoLinks(t *testing.T) {
 // of its own, completes the object.
 func TestR250_H2RefusesLater(t *testing.T) {
 	cert, roots := certificate(t)
-	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots, 6) })
+	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots, 8) })
 }
 
 // After the first range an answer waits until both links have been asked, so that both carry bytes however fast they are.
@@ -119,6 +119,9 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || !bytes.Equal(b, object) {
 		t.Errorf("%d bytes, right ones: %v; %v", len(b), bytes.Equal(b, object), err)
+	}
+	if quota < math.MaxInt64 && requests.Load() <= quota {
+		t.Errorf("%d requests: none was refused", requests.Load())
 	}
 	if resp.Status != http.StatusOK || resp.ContentLength != int64(len(object)) {
 		t.Errorf("%d, Content-Length %d", resp.Status, resp.ContentLength)
