@@ -515,6 +515,9 @@ func (w *world) end(k *ask, outcome fault.Outcome) {
 	}
 	w.close(k.conn.id)
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
+	if outcome == fault.Busy {
+		w.handle(transfer.Event{Kind: transfer.ConnClosed, Conn: k.conn.id})
+	}
 }
 
 // close removes a connection, here and at the origin.

@@ -11,6 +11,10 @@ import (
 const (
 	limitedTime  = 2 * time.Second // length of a range, in goodput of its connection
 	limitedLeast = 200 * time.Millisecond
+
+	// worthCutting is how much earlier a range that arrives must end if another connection takes its end: over HTTP/1.1
+	// that costs its connection, and the bytes under way.
+	worthCutting = 500 * time.Millisecond
 )
 
 // limited returns how many connections the links are worth if the origin limits each to so many bytes per second.
@@ -83,7 +87,7 @@ func stealLate(v *View, i int8) (Decision, bool) {
 			n = min(left, max(0, end-l.RTT.Seconds())/(1/each+1/l.Each))
 		}
 		gain := end - l.RTT.Seconds() - n/l.Each
-		if gain <= most || n < StealMin {
+		if gain <= most || n < StealMin || a.HasHead && gain < worthCutting.Seconds() {
 			continue
 		}
 		r := segment.Range{Start: a.Range.End - int64(n), End: a.Range.End}

@@ -181,10 +181,8 @@ func TestRefusalBesideOthers(t *testing.T) {
 	s.headReceived(a, 8*mB)
 	s.complete(a)
 	s.end(b, Event{Outcome: fault.Busy})
-	for _, p := range s.pending {
-		if p.Kind == CloseConn {
-			t.Errorf("closes connection %d", p.Conn)
-		}
+	if s.m.conn(conns[0]) == nil {
+		t.Fatal("closes the connection")
 	}
 	s.sched.piece = 1 * mB
 	s.tick()
@@ -192,6 +190,18 @@ func TestRefusalBesideOthers(t *testing.T) {
 	if next.conn != conns[0] || len(s.queues[next.conn]) != 1 {
 		t.Errorf("%d requests on connection %d, want one on %d", len(s.queues[next.conn]), next.conn, conns[0])
 	}
+}
+
+// TestRefusalEndsConnection: if the connection ends with a refusal over HTTP/2, the other requests on it are made again.
+func TestRefusalEndsConnection(t *testing.T) {
+	s, conns := runningOver(t, Config{}, 1, 8*mB, true)
+	s.ask(0, 1*mB, 2*mB)
+	a := s.wantFetch(0, 1*mB, 2*mB)
+	s.ask(0, 2*mB, 3*mB)
+	s.wantFetch(0, 2*mB, 3*mB)
+	s.end(a, Event{Outcome: fault.Busy})
+	s.handle(Event{Kind: ConnClosed, Conn: conns[0]})
+	s.wantFree(span(64*kB, 8*mB))
 }
 
 // TestLearned: a transfer reports what it has found itself, not what it was told.

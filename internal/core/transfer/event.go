@@ -27,7 +27,8 @@ const (
 	// Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
 	HeadReceived
 	Read // Attempt, N
-	// Attempt, Outcome, RetryAfter; its connection is gone unless Complete, or Busy and multiplexed
+	// Attempt, Outcome, RetryAfter; its connection is gone unless Complete, or Busy and multiplexed: then ConnClosed
+	// follows if it is
 	Ended
 	ConnClosed // Conn: it closed while it was idle
 	Delivered  // N bytes at the next offset went to the client

@@ -298,7 +298,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 	} else {
-		if busy(err) && response != nil && c.Info().Multiplexed { // its other answers are not affected
+		if err != nil && response != nil && busy(err) && c.Info().Multiplexed { // its other answers are not affected
 			response.Body.Close()
 			l.failed(f, err)
 			return true
@@ -306,6 +306,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 		if err != nil {
 			c.Close()
 			l.failed(f, err)
+			l.r.tell(event{conn: l, Event: transfer.Event{Kind: transfer.ConnClosed, Conn: l.id}}) // after Busy, too
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{

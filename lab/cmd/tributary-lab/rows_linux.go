@@ -26,6 +26,10 @@ type row struct {
 // peers are the alternatives that people use; each row adds the fastest single link.
 var peers = []string{"aria2-2", "aria2-8", "aria2-16", "mptcp", "single:best"}
 
+// managers are the alternatives where the origin limits each connection; there, the bar is 1.05 times the time of the
+// best of them, and the goal is its time.
+var managers = []string{"aria2-8", "aria2-16"}
+
 // rows is the benchmark. Every scenario's events are played.
 var rows = []row{
 	{
@@ -182,6 +186,58 @@ var rows = []row{
 		Bar:        95,
 		Goal:       98,
 		Contenders: with("tributary:default"),
+	},
+	{
+		ID:         "13a",
+		Links:      "100 + 100 Mbit/s, origin: 1 MiB/s for each connection",
+		Scenario:   "wide",
+		Size:       "40MB",
+		Origin:     "paced:1MiB",
+		Bar:        53,
+		Goal:       56,
+		Contenders: slices.Concat([]string{"tributary:default"}, managers),
+	},
+	{
+		ID:         "13b",
+		Links:      "row 13a, https, tributary get",
+		Scenario:   "wide",
+		Size:       "40MB",
+		Origin:     "paced:1MiB",
+		HTTPS:      true,
+		Bar:        52,
+		Goal:       55,
+		Contenders: slices.Concat([]string{"get"}, managers),
+	},
+	{
+		ID:         "13c",
+		Links:      "row 13a, 500 KiB/s",
+		Scenario:   "wide",
+		Size:       "40MB",
+		Origin:     "paced:500KiB",
+		Bar:        27,
+		Goal:       28,
+		Contenders: slices.Concat([]string{"tributary:default"}, managers),
+	},
+	{
+		ID:         "13d",
+		Links:      "row 13a, 2 MiB at full speed first",
+		Scenario:   "wide",
+		Size:       "40MB",
+		Origin:     "paced:1MiB+2MiB",
+		Bar:        84,
+		Goal:       89,
+		Contenders: slices.Concat([]string{"tributary:default"}, managers),
+	},
+	{
+		ID:         "13e",
+		Links:      "row 13b, nginx limits each response to 1 MiB/s",
+		Scenario:   "wide",
+		Size:       "40MB",
+		Origin:     "nginx:limit_rate 1m;",
+		HTTPS:      true,
+		Bar:        56,
+		Goal:       59,
+		Contenders: slices.Concat([]string{"get"}, managers),
 	},
 }
 
