@@ -428,6 +428,12 @@ func (w *world) readOn(k *ask) {
 		if k.busy {
 			outcome = fault.Busy
 		}
+		if k.busy && w.links[c.link].spec.H2 { // the connection goes on
+			k.done, c.asks = true, c.asks[1:]
+			w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
+			w.readNext(c)
+			return
+		}
 		w.end(k, outcome)
 		return
 	}
@@ -515,9 +521,6 @@ func (w *world) end(k *ask, outcome fault.Outcome) {
 	}
 	w.close(k.conn.id)
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
-	if outcome == fault.Busy {
-		w.handle(transfer.Event{Kind: transfer.ConnClosed, Conn: k.conn.id})
-	}
 }
 
 // close removes a connection, here and at the origin.

@@ -122,9 +122,10 @@ func (k *Controller) Each() float64 {
 func (k *Controller) Doubling() bool { return k.phase == doubling }
 
 // Queued ends a trial: the handshake of a further connection took took, so packets wait in front of the link. It
-// returns false if none do.
-func (k *Controller) Queued(now time.Time, took time.Duration) bool {
-	if k.phase != doubling || took-k.least < k.queue() {
+// returns false if none do, or if they are those of other connections on trial: goodput in bytes per second, now
+// recent, has risen.
+func (k *Controller) Queued(now time.Time, took time.Duration, recent float64) bool {
+	if k.phase != doubling || took-k.least < k.queue() || recent > (1+pays)*k.limit.alone {
 		return false
 	}
 	k.limit.filled, k.limit.full = k.limit.alone, now

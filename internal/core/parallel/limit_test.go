@@ -145,10 +145,13 @@ func TestLimitedConnections(t *testing.T) {
 			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
 		}
-		if k.Queued(k.limit.since, 22*ms) || !k.Doubling() {
+		if k.Queued(k.limit.since, 22*ms, 1e6) || !k.Doubling() {
 			t.Error("a quick handshake ended the trial")
 		}
-		if !k.Queued(k.limit.since, 60*ms) || k.N != 1 {
+		if k.Queued(k.limit.since, 60*ms, 5e6) || !k.Doubling() {
+			t.Error("the queue of a first burst ended the trial")
+		}
+		if !k.Queued(k.limit.since, 60*ms, 1e6) || k.N != 1 {
 			t.Error("a slow handshake did not end it")
 		}
 	})

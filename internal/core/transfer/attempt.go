@@ -184,6 +184,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		c = m.conn(a.conn)
 		m.keep(a)
 	}
+	m.makeRoom(now, a)
 	proof := m.proves(a)
 	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
 		was := a.want
@@ -438,8 +439,11 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			l.disablePipelining()
 		}
 		// others were under way over the link: that much at a time is allowed
-		if c.multiplexed && !a.alone || m.delivers(link, e.Attempt) || m.yields(now, link) {
+		if c.multiplexed && !a.alone || m.delivers(link, e.Attempt) {
 			break
+		}
+		if m.insured(link) {
+			l.crowded = now
 		}
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
@@ -470,7 +474,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	if served && l.excluded {
 		m.excludedBy, m.excludedLink = e.Outcome, link
 	}
-	if e.Outcome == fault.Busy && c.multiplexed { // its other answers are not affected
+	if e.Outcome == fault.Busy && c.multiplexed && c.answers > 0 { // its other answers are not affected
 		m.release(a)
 	} else {
 		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
@@ -481,18 +485,22 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 }
 
-// yields closes a reserve over a link that the origin may count as its one connection, and reports whether there was
-// one.
-func (m *Machine) yields(now time.Time, link int8) bool {
-	had := false
-	for _, r := range [...]*reserve{m.reserve, m.coming} {
-		if r != nil && r.conn.link == link {
-			had = true
-			m.endReserve(r)
-			m.renewAt = now.Add(renewAfter)
+// makeRoom closes the reserve over a link whose request was refused since, now that the origin answers a later request
+// over another link: it does not refuse all requests, but counts those of an address at the same time.
+func (m *Machine) makeRoom(now time.Time, answered *attempt) {
+	for i := range m.links {
+		l := &m.links[i]
+		if l.crowded.IsZero() || int8(i) == answered.link || !answered.asked.After(l.crowded) {
+			continue
 		}
+		m.endReserves(int8(i))
+		m.renewAt, l.resting, l.crowded = now.Add(renewAfter), now, time.Time{}
 	}
-	return had
+}
+
+// insured reports whether a reserve is over a link.
+func (m *Machine) insured(link int8) bool {
+	return m.reserve != nil && m.reserve.conn.link == link || m.coming != nil && m.coming.conn.link == link
 }
 
 // delivers reports whether another attempt over a link than the given one delivers.

@@ -145,7 +145,8 @@ func (m *Machine) pauses(now time.Time, c *conn) {
 // link.
 func (m *Machine) tryOut(now time.Time, c *conn, rtt time.Duration) bool {
 	link := c.link
-	if !c.extra || rtt == 0 || !m.links[link].parallel.Queued(now, rtt) {
+	l := &m.links[link]
+	if !c.extra || rtt == 0 || !l.parallel.Queued(now, rtt, l.rate.PerSecond(now)) {
 		return true
 	}
 	m.dismiss(link)

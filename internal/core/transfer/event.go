@@ -28,7 +28,7 @@ const (
 	HeadReceived
 	Read // Attempt, N
 	// Attempt, Outcome, RetryAfter; its connection is gone unless Complete, or Busy and multiplexed: then ConnClosed
-	// follows if it is
+	// follows if it is gone
 	Ended
 	ConnClosed // Conn: it closed while it was idle
 	Delivered  // N bytes at the next offset went to the client

@@ -44,6 +44,7 @@ type link struct {
 	silent    bool      // bytes are overdue
 	paused    time.Time // no new requests before this time
 	resting   time.Time // nor before this time: the origin asked for it (Retry-After)
+	crowded   time.Time // when the origin refused a request beside a reserve, zero = it did not
 	busy      bool      // bytes are requested and may be read
 	full      bool      // the host has the maximum number of connections over it
 	failures  int       // in a row, without a byte in between
