@@ -91,7 +91,7 @@ func (m *Machine) sampled(now time.Time, e Event) {
 		Got: l.got, Recent: rate, Others: sum - rate, Peak: l.rate.Peak(),
 	}
 	state.Working, state.Streams = m.working(c.link)
-	if m.client.need == 0 && !l.metered && rate >= leastShare*sum && l.pipelining != estimate.Broken {
+	if m.client.need == 0 && !m.scarce && !l.metered && rate >= leastShare*sum && l.pipelining != estimate.Broken {
 		state.Lasts = time.Duration(float64(m.led.End()-m.led.Offset()) / sum * float64(time.Second))
 	}
 	for i := range m.links {

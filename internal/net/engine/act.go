@@ -126,6 +126,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	switch a.Kind {
 	case transfer.Open, transfer.OpenApart:
 		r.e.fleet.uses(r, a.Link)
+		r.takes(len(r.conns) + 1)
 		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link, a.Kind == transfer.OpenApart)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		f := &attempt{
@@ -237,6 +238,14 @@ func (r *run) retire(conn uint32) {
 		}
 	}
 	r.kept = append(slices.DeleteFunc(r.kept, (*connLoop).ended), l)
+	r.takes(len(r.conns))
+}
+
+// takes tells the budget what the transfer takes in addition to its grant with so many connections.
+func (r *run) takes(conns int) {
+	if r.share != nil {
+		r.share.Costs(r.req.Target.cost() * int64(max(conns, connsOfTransfer)) / connsOfTransfer)
+	}
 }
 
 // pump hands bytes to the writer when it has nothing to do. Bytes before offset ready have arrived.

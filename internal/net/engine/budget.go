@@ -47,6 +47,9 @@ const few = 8
 // clients.
 const perTransfer = 368 << 10
 
+// connsOfTransfer is how many connections that covers. Where the origin limits each, a transfer has more.
+const connsOfTransfer = 4
+
 // perSecureTransfer is the same for https: TLS keeps records of up to 16 KiB in buffers of several times that size, and
 // HTTP/2 frames and tables.
 const perSecureTransfer = 576 << 10
@@ -86,6 +89,16 @@ func (b *Budget) Join(n, cost int64, tell func(n int64)) *Share {
 	b.peak, b.lingering = max(b.peak, len(b.members)), max(0, b.lingering-cost)
 	b.level()
 	return s
+}
+
+// Costs reports that the transfer takes n bytes in addition to its grant from now on.
+func (s *Share) Costs(n int64) {
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	if s.cost != n {
+		s.cost = n
+		s.b.level()
+	}
 }
 
 // bound returns the largest grant of a transfer that asks for n bytes.

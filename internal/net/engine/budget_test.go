@@ -276,6 +276,15 @@ func TestBudgetCountsCosts(t *testing.T) {
 	if grants = b.Granted(); grants+100*perTransfer > total || grants+100*perTransfer < total-1<<20 {
 		t.Errorf("grants of %d bytes beside costs of %d", grants, 100*perTransfer)
 	}
+	for _, s := range all[:10] { // ten of them have four times as many connections
+		s.Costs(4 * perTransfer)
+	}
+	for _, s := range all {
+		s.Holds(0)
+	}
+	if less := b.Granted(); less > grants-29*perTransfer || less < grants-31*perTransfer {
+		t.Errorf("grants of %d bytes where costs rose by %d, had been %d", less, 30*perTransfer, grants)
+	}
 	if plain, secure := (Target{Scheme: "http"}).cost(), (Target{Scheme: "https"}).cost(); plain >= secure {
 		t.Errorf("TLS costs %d bytes, without it %d", secure, plain)
 	}

@@ -321,6 +321,8 @@ func (r *run) take(e event) time.Time {
 		return r.read(e)
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
+	case e.Kind == transfer.ConnClosed && r.conns[e.Conn] != nil:
+		r.retire(e.Conn)
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
 		// do not try another link, which might resolve the name to an address that its DNS did not mean to hide
 		r.finish(e.err)
