@@ -155,6 +155,19 @@ func TestLimitedConnections(t *testing.T) {
 			t.Error("a slow handshake did not end it")
 		}
 	})
+	t.Run("a trial that is interrupted begins again", func(t *testing.T) {
+		k := &Controller{}
+		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
+		p := limited{link: 12e6, each: 1e6}
+		for at := 2; k.N < 4; at++ {
+			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
+			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
+		}
+		k.Interrupted(k.limit.since.Add(time.Hour), 0) // the link carried nothing for an hour
+		if p.steer(k, time.Second, time.Minute); k.N != 8 {
+			t.Errorf("%d connections", k.N)
+		}
+	})
 	t.Run("what another link has found", func(t *testing.T) {
 		for _, c := range []struct {
 			name   string

@@ -137,6 +137,7 @@ func (k *Controller) Refused() {
 func (k *Controller) Interrupted(now time.Time, got int64) {
 	k.enter(now, k.phase, got)
 	k.limit.restart(now, got)
+	k.limit.begun, k.limit.all = now, time.Time{}
 }
 
 // Sample takes a sample of one connection.
