@@ -430,7 +430,7 @@ func (w *world) readOn(k *ask) {
 		}
 		if k.busy && w.links[c.link].spec.H2 { // the connection goes on
 			k.done, c.asks = true, c.asks[1:]
-			w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
+			w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome, Stays: true})
 			w.readNext(c)
 			return
 		}

@@ -121,21 +121,23 @@ func (k *Controller) Each() float64 {
 // Doubling reports whether connections are on trial because the origin may limit each.
 func (k *Controller) Doubling() bool { return k.phase == doubling }
 
-// Queued ends a trial: the handshake of a further connection took took, so packets wait in front of the link. It
-// returns false if none do, or if they are those of other connections on trial: goodput in bytes per second, now
-// recent, has risen.
-func (k *Controller) Queued(now time.Time, took time.Duration, recent float64) bool {
-	if k.phase != doubling || took-k.least < k.queue() || recent > (1+pays)*k.limit.alone {
+// Queued ends a trial if packets wait in front of the link, as the round trip of a further connection's handshake
+// shows. It returns false if none do, or if they are those of other connections on trial: goodput, now recent bytes per
+// second, has risen.
+func (k *Controller) Queued(now time.Time, trip time.Duration, recent float64) bool {
+	if k.phase != doubling || trip-k.least < k.queue() || recent > (1+pays)*k.limit.alone {
 		return false
 	}
-	k.limit.filled, k.limit.full = k.limit.alone, now
-	k.withdraw(now)
+	k.withdraw(now, true)
 	return true
 }
 
-// withdraw ends a trial of further connections without success.
-func (k *Controller) withdraw(now time.Time) {
+// withdraw ends a trial of further connections without success, maybe because the link is full.
+func (k *Controller) withdraw(now time.Time, full bool) {
 	m := &k.limit
+	if full {
+		m.filled, m.full = m.alone, now
+	}
 	k.N, m.until = m.old, now.Add(m.rest)
 	m.rest = min(2*m.rest, lastRest)
 	k.enter(now, steady, m.got)
@@ -241,7 +243,7 @@ func (k *Controller) double(now time.Time, n int, rate float64, s Sample) {
 	clear(m.rates[:])
 }
 
-// judge ends a trial. Its last window took took.
+// judge ends a trial if it can. took is how long its last window was.
 func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duration) {
 	m := &k.limit
 	since := now.Sub(m.all)
@@ -256,10 +258,7 @@ func (k *Controller) judge(now time.Time, s Sample, full bool, took time.Duratio
 			k.double(now, min(2*k.N, k.mostLimited), max(rate, mean), s)
 		}
 	case m.rates[1] > 0 && rate < growing*m.rates[1] && since >= 2*max(trialTime/2, took):
-		if full {
-			m.filled, m.full = m.alone, now
-		}
-		k.withdraw(now)
+		k.withdraw(now, full)
 		k.Paid = int8(k.N)
 	}
 }

@@ -69,6 +69,14 @@ func (p limited) steer(k *Controller, d time.Duration, lasts time.Duration) (wan
 	return wanted
 }
 
+// steerUntil begins a controller that decides over such a link just until something holds.
+func (p limited) steerUntil(k *Controller, holds func() bool) {
+	for at := SampleEvery; !holds(); at += SampleEvery {
+		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
+		p.steer(k, at, time.Minute)
+	}
+}
+
 func TestLimitedConnections(t *testing.T) {
 	const quick = 14 // samples after which all connections deliver
 	for _, c := range []struct {
@@ -124,12 +132,8 @@ func TestLimitedConnections(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
-		for at := 2; k.N < 2; at++ {
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
-			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
-		}
+		p.steerUntil(k, func() bool { return k.N >= 2 })
 		k.Refused()
 		for _, n := range p.steer(k, 40*time.Second, time.Minute) {
 			if n != 1 {
@@ -139,12 +143,8 @@ func TestLimitedConnections(t *testing.T) {
 	})
 	t.Run("packets wait in front of the link", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
-		for at := 2; !k.Doubling(); at++ {
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
-			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
-		}
+		p.steerUntil(k, func() bool { return k.Doubling() })
 		if k.Queued(k.limit.since, 22*ms, 1e6) || !k.Doubling() {
 			t.Error("a quick handshake ended the trial")
 		}
@@ -157,12 +157,8 @@ func TestLimitedConnections(t *testing.T) {
 	})
 	t.Run("a trial that is interrupted begins again", func(t *testing.T) {
 		k := &Controller{}
-		k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
 		p := limited{link: 12e6, each: 1e6}
-		for at := 2; k.N < 4; at++ {
-			k.Begin(time.Unix(1000, 0), 1, 1, MostLimited, 0)
-			p.steer(k, time.Duration(at)*SampleEvery, time.Minute)
-		}
+		p.steerUntil(k, func() bool { return k.N >= 4 })
 		k.Interrupted(k.limit.since.Add(time.Hour), 0) // the link carried nothing for an hour
 		if p.steer(k, time.Second, time.Minute); k.N != 8 {
 			t.Errorf("%d connections", k.N)

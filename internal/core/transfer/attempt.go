@@ -277,8 +277,7 @@ func (m *Machine) dropCopies(but uint32) {
 	for i := len(m.attempts) - 1; i >= 0; i-- {
 		if a := &m.attempts[i]; m.cfg.all() && !a.ahead && a.id != but {
 			c := m.conn(a.conn)
-			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
-			m.dropConn(c.id)
+			m.closeConn(c)
 		}
 	}
 }
@@ -387,8 +386,7 @@ func (m *Machine) settle(a *attempt) {
 	if a.cursor < a.want.End || a.prefix > 0 || !a.hasHead || rest <= m.drains(c) {
 		return
 	}
-	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
-	m.dropConn(c.id)
+	m.closeConn(c)
 }
 
 // endedAttempt handles the end of an attempt.
@@ -409,14 +407,12 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		c.answering = len(c.queue) > 1
 		m.release(a)
 		if c.doomed { // else its reader would wait for an answer that never arrives
-			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-			m.dropConn(c.id)
+			m.closeConn(c)
 		}
 		return
 	}
 	if a.ahead && !a.hasHead { // it was a guess: not the link's fault
-		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-		m.dropConn(c.id)
+		m.closeConn(c)
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
@@ -474,11 +470,10 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	if served && l.excluded {
 		m.excludedBy, m.excludedLink = e.Outcome, link
 	}
-	if e.Outcome == fault.Busy && c.multiplexed && c.answers > 0 { // its other answers are not affected
+	if e.Outcome == fault.Busy && e.Stays && c.answers > 0 {
 		m.release(a)
 	} else {
-		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-		m.dropConn(c.id)
+		m.closeConn(c)
 	}
 	if e.Outcome == fault.Busy {
 		m.giveWay(link, start)
@@ -521,8 +516,13 @@ func (m *Machine) lasted(c *conn) {
 func (m *Machine) giveUp(id uint32) {
 	c := m.conn(id)
 	m.lastOutcome, m.lastLink = fault.Silence, c.link
-	m.act(Action{Kind: CloseConn, Conn: id, Link: c.link})
-	m.dropConn(id)
+	m.closeConn(c)
+}
+
+// closeConn closes a connection and forgets it.
+func (m *Machine) closeConn(c *conn) {
+	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
+	m.dropConn(c.id)
 }
 
 // dropConn forgets a connection and re-queues the bytes that its attempts still owe.

@@ -157,8 +157,7 @@ func (m *Machine) tryOut(now time.Time, c *conn, rtt time.Duration) bool {
 func (m *Machine) dismiss(link int8) {
 	for i := len(m.conns) - 1; i >= 0; i-- {
 		if c := &m.conns[i]; c.link == link && c.extra && c.got == 0 {
-			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-			m.dropConn(c.id)
+			m.closeConn(c)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func TestRefusalBesideOthers(t *testing.T) {
 	}
 	s.headReceived(a, 8*mB)
 	s.complete(a)
-	s.end(b, Event{Outcome: fault.Busy})
+	s.end(b, Event{Outcome: fault.Busy, Stays: true})
 	if s.m.conn(conns[0]) == nil {
 		t.Fatal("closes the connection")
 	}
@@ -194,13 +194,12 @@ func TestRefusalBesideOthers(t *testing.T) {
 
 // TestRefusalEndsConnection: if the connection ends with a refusal over HTTP/2, the other requests on it are made again.
 func TestRefusalEndsConnection(t *testing.T) {
-	s, conns := runningOver(t, Config{}, 1, 8*mB, true)
+	s, _ := runningOver(t, Config{}, 1, 8*mB, true)
 	s.ask(0, 1*mB, 2*mB)
 	a := s.wantFetch(0, 1*mB, 2*mB)
 	s.ask(0, 2*mB, 3*mB)
 	s.wantFetch(0, 2*mB, 3*mB)
 	s.end(a, Event{Outcome: fault.Busy})
-	s.handle(Event{Kind: ConnClosed, Conn: conns[0]})
 	s.wantFree(span(64*kB, 8*mB))
 }
 

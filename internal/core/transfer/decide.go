@@ -86,8 +86,7 @@ func (m *Machine) askFirst(now time.Time) {
 	}
 	for i := len(m.attempts) - 1; i >= 0; i-- { // its link may be the one that serves the object
 		if a := m.attempts[i]; a.ahead {
-			m.act(Action{Kind: CloseConn, Conn: a.conn, Link: a.link})
-			m.dropConn(a.conn)
+			m.closeConn(m.conn(a.conn))
 			m.expectNothing(a.link)
 		}
 	}
@@ -348,8 +347,7 @@ func (m *Machine) giveWay(link int8, start int64) {
 	}
 	for i := len(m.conns) - 1; i >= 0; i-- {
 		if c := &m.conns[i]; c.link == link && m.waitsFor(c, start) {
-			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
-			m.dropConn(c.id)
+			m.closeConn(c)
 		}
 	}
 }

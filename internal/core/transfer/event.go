@@ -27,8 +27,7 @@ const (
 	// Attempt, Range of the body, Size of the object, Close: the connection ends after this answer
 	HeadReceived
 	Read // Attempt, N
-	// Attempt, Outcome, RetryAfter; its connection is gone unless Complete, or Busy and multiplexed: then ConnClosed
-	// follows if it is gone
+	// Attempt, Outcome, RetryAfter, Stays; its connection is gone unless Complete or Stays
 	Ended
 	ConnClosed // Conn: it closed while it was idle
 	Delivered  // N bytes at the next offset went to the client
@@ -57,6 +56,7 @@ type Event struct {
 	Multiplexed   bool
 	Close         bool
 	OriginRefused bool
+	Stays         bool // other requests on the connection are not affected, over HTTP/2
 	Differs       bool // some byte differs from the one that another link delivered
 	N             int64
 	Size          int64
@@ -170,6 +170,5 @@ type LinkInfo struct {
 	Gain      float64
 	Learned   estimate.Entry // findings for later transfers
 	Sustained float64        // see estimate.Rate
-	Limit     float64        // bytes per second to which the origin limits each connection, 0 = no limit was found
 	Conns     int            // its connections
 }

@@ -273,7 +273,6 @@ func (m *Machine) State(now time.Time) State {
 			Got:       l.got,
 			Gain:      float64(l.got) - l.cost,
 			Sustained: l.rate.Sustained(),
-			Limit:     l.parallel.Limit(),
 			Conns:     m.count(int8(i)),
 			Learned: estimate.Entry{
 				Rate:       rate,

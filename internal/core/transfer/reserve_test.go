@@ -66,6 +66,21 @@ func TestReserve(t *testing.T) {
 			t.Errorf("%d bytes of waste, want what had arrived", st.Waste)
 		}
 	})
+	t.Run("it makes room where the origin counts the requests of an address", func(t *testing.T) {
+		s, r := reserved(t)
+		s.ask(0, 128*kB, 192*kB)
+		s.ended(s.wantFetch(0, 128*kB, 192*kB), fault.Busy)
+		if s.m.Usable(s.now, 0) {
+			t.Error("the link does not rest")
+		}
+		s.advance(ms)
+		s.ask(1, 192*kB, 256*kB)
+		s.headReceived(s.wantFetch(1, 192*kB, 256*kB), reserveSize)
+		s.wantClose(r.conn)
+		if !s.m.Usable(s.now, 0) {
+			t.Error("the link still rests")
+		}
+	})
 	t.Run("R250 no other response can take its place, so its silence is tolerated", func(t *testing.T) {
 		s, r := reserved(t)
 		s.refuse(1, 128*kB, 192*kB)

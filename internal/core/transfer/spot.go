@@ -371,8 +371,7 @@ func (m *Machine) refute(group int8, gone int64) {
 	}
 	for i := len(m.conns) - 1; i >= 0; i-- {
 		if c := &m.conns[i]; m.links[c.link].spot.group == group {
-			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
-			m.dropConn(c.id)
+			m.closeConn(c)
 		}
 	}
 	for i := range m.links {

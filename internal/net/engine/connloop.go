@@ -245,7 +245,7 @@ func (l *connLoop) read(c Conn) {
 		}
 		if f.err != nil {
 			c.Close()
-			l.failed(f.attempt, f.err)
+			l.failed(f.attempt, f.err, false)
 			return
 		}
 		if !l.answer(c, f.attempt) {
@@ -298,15 +298,14 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 	} else {
-		if err != nil && response != nil && busy(err) && c.Info().Multiplexed { // its other answers are not affected
+		if err != nil && response != nil && c.Info().Multiplexed { // an intact answer: the loop closes if it must
 			response.Body.Close()
-			l.failed(f, err)
+			l.failed(f, err, true)
 			return true
 		}
 		if err != nil {
 			c.Close()
-			l.failed(f, err)
-			l.r.tell(event{conn: l, Event: transfer.Event{Kind: transfer.ConnClosed, Conn: l.id}}) // after Busy, too
+			l.failed(f, err, false)
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
@@ -319,7 +318,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	}
 	if err := l.body(c, f, response.Body, response.Range); err != nil {
 		c.Close()
-		l.failed(f, err)
+		l.failed(f, err, false)
 		return false
 	}
 	l.r.tell(event{
@@ -378,17 +377,11 @@ func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) err
 	}
 }
 
-// busy reports whether an error says that the origin gets too many requests.
-func busy(err error) bool {
-	a, ok := errors.AsType[*AttemptError](err)
-	return ok && a.Outcome == fault.Busy
-}
-
-// failed reports to the loop that an attempt failed.
-func (l *connLoop) failed(f *attempt, err error) {
-	e := event{
-		conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset},
-	}
+// failed reports to the loop that an attempt failed, and whether the connection stays.
+func (l *connLoop) failed(f *attempt, err error, stays bool) {
+	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{
+		Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset, Stays: stays,
+	}}
 	if a := new(AttemptError); errors.As(err, &a) {
 		e.Outcome, e.RetryAfter = a.Outcome, a.RetryAfter
 	}

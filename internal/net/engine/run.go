@@ -200,8 +200,8 @@ func (r *run) spared(s transfer.State) (all []LeftOut) {
 // limited returns the links over which the origin limits each connection.
 func (r *run) limited(s transfer.State) (all []Limited) {
 	for i, l := range s.Links {
-		if l.Limit > 0 && l.Conns > 0 {
-			all = append(all, Limited{r.link(int8(i)).name, l.Limit, l.Conns})
+		if each := l.Learned.Each; each > 0 && l.Conns > 0 {
+			all = append(all, Limited{r.link(int8(i)).name, each, l.Conns})
 		}
 	}
 	return all
@@ -321,8 +321,6 @@ func (r *run) take(e event) time.Time {
 		return r.read(e)
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
-	case e.Kind == transfer.ConnClosed && r.conns[e.Conn] != nil:
-		r.retire(e.Conn)
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
 		// do not try another link, which might resolve the name to an address that its DNS did not mean to hide
 		r.finish(e.err)
