@@ -6,20 +6,14 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// connections returns how many connections an origin saw over each link, by the link's name.
-func (r *rig) connections(requests []netlab.Request) map[string]int {
-	names := map[string]string{}
-	for _, l := range r.lab.Links() {
-		names[l.Addr().String()] = l.Name
+// logged returns the requests that an origin has logged, and how many connections it saw over each link, by its name.
+func (r *rig) logged(log func() ([]netlab.Request, error)) ([]netlab.Request, map[string]int) {
+	r.Helper()
+	requests, err := log()
+	if err != nil {
+		r.Fatal(err)
 	}
-	seen, n := map[netlab.Request]bool{}, map[string]int{}
-	for _, q := range requests {
-		if c := (netlab.Request{Client: q.Client, Connection: q.Connection}); !seen[c] {
-			seen[c] = true
-			n[names[q.Client]]++
-		}
-	}
-	return n
+	return requests, netlab.Connections(requests, r.lab.LinksByClient())
 }
 
 // TestOriginLimitsEach: an origin that gives each connection 1 MiB/s gets several over each link.
@@ -45,11 +39,7 @@ func TestOriginLimitsEach(t *testing.T) {
 			}
 			r.download(o.URL, o)
 			r.until("both links had several connections", func() bool {
-				requests, err := origin.Requests()
-				if err != nil {
-					t.Fatal(err)
-				}
-				n := r.connections(requests)
+				_, n := r.logged(origin.Requests)
 				if n["wifi"] > 12 || n["lte"] > 12 {
 					t.Fatalf("%v connections, want 8, a reserve, and some that were replaced at the end", n)
 				}
@@ -79,11 +69,8 @@ func TestOriginAllowsOne(t *testing.T) {
 	r.getting("-o", file, origin.SecureURL(o)).ended(0)
 	r.isObject(r.read(file), o)
 	r.until("the requests are logged", func() bool {
-		requests, err := origin.Requests()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, got := r.connections(requests), int64(0)
+		requests, n := r.logged(origin.Requests)
+		got := int64(0)
 		for _, q := range requests {
 			got += q.BytesSent
 		}

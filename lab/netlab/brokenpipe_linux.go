@@ -3,7 +3,6 @@ package netlab
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -36,31 +35,9 @@ func (l *Lab) StartBrokenPipe() (*BrokenPipe, error) {
 	if err := os.MkdirAll(b.root, 0o755); err != nil {
 		return nil, fmt.Errorf("brokenpipe: %w", err)
 	}
-	var listener net.Listener
-	err := l.InServer(func() (err error) {
-		addr := net.JoinHostPort(OriginAddr.String(), strconv.Itoa(brokenPipePort))
-		listener, err = net.Listen("tcp", addr)
-		return err
-	})
-	if err != nil {
+	if err := l.serveTCP(brokenPipePort, b.serve); err != nil {
 		return nil, fmt.Errorf("brokenpipe: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.closers = append(l.closers, func() error { cancel(); return listener.Close() })
-	l.services.Go(func() {
-		var conns sync.WaitGroup
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				break // the listener is closed
-			}
-			conns.Go(func() {
-				defer context.AfterFunc(ctx, func() { conn.Close() })()
-				b.serve(conn)
-			})
-		}
-		conns.Wait()
-	})
 	return b, nil
 }
 
@@ -80,7 +57,6 @@ func (b *BrokenPipe) Requests() ([]Request, error) {
 
 // serve answers a connection's requests until the client closes it or pipelines.
 func (b *BrokenPipe) serve(conn net.Conn) {
-	defer conn.Close()
 	serial := b.serial.Add(1)
 	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 	in := bufio.NewReader(conn)

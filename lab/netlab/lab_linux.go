@@ -195,6 +195,15 @@ func (l *Lab) LinkNames() []string {
 	return names
 }
 
+// LinksByClient returns the names of all links by the client's address.
+func (l *Lab) LinksByClient() map[string]string {
+	names := map[string]string{}
+	for _, link := range l.links {
+		names[link.Addr().String()] = link.Name
+	}
+	return names
+}
+
 // ClientName is the name of the client namespace, for ip netns exec.
 func (l *Lab) ClientName() string { return l.client.name }
 

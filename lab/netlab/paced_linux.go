@@ -60,34 +60,9 @@ func (p *PacedNginx) SecureURL(o Object) string {
 }
 
 func (p *PacedNginx) listen(l *Lab, port, inner int) error {
-	var listener net.Listener
-	var config net.ListenConfig
-	config.SetMultipathTCP(l.Scenario.MPTCP)
-	err := l.InServer(func() (err error) {
-		listener, err = config.Listen(context.Background(), "tcp",
-			net.JoinHostPort(OriginAddr.String(), strconv.Itoa(port)))
-		return err
-	})
-	if err != nil {
+	if err := l.serveTCP(port, func(conn net.Conn) { p.serve(l, conn.(*net.TCPConn), inner) }); err != nil {
 		return fmt.Errorf("paced: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.closers = append(l.closers, func() error { cancel(); return listener.Close() })
-	l.services.Go(func() {
-		var conns sync.WaitGroup
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				break // the listener is closed
-			}
-			conns.Go(func() {
-				defer conn.Close()
-				defer context.AfterFunc(ctx, func() { conn.Close() })()
-				p.serve(l, conn.(*net.TCPConn), inner)
-			})
-		}
-		conns.Wait()
-	})
 	return nil
 }
 

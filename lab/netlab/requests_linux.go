@@ -22,6 +22,23 @@ type Request struct {
 	Began      time.Time
 }
 
+// Connections returns how many connections carried the requests, by the name of the link. links names the link of a
+// client's address.
+func Connections(requests []Request, links map[string]string) map[string]int {
+	type connection struct {
+		link   string
+		number int64
+	}
+	seen, n := map[connection]bool{}, map[string]int{}
+	for _, q := range requests {
+		if c := (connection{links[q.Client], q.Connection}); !seen[c] {
+			seen[c] = true
+			n[c.link]++
+		}
+	}
+	return n
+}
+
 // readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs. The
 // time is that of the request's end, followed by the request's duration; both are in seconds.
 func readRequests(path string) ([]Request, error) {

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +46,37 @@ func (l *Lab) startService(ctx context.Context, argv []string, port int) (*servi
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
 	}
 	return s, nil
+}
+
+// serveTCP serves connections to a port of the origin's address in this process, until the lab's Close, which closes
+// them.
+func (l *Lab) serveTCP(port int, serve func(net.Conn)) error {
+	var listener net.Listener
+	err := l.InServer(func() (err error) {
+		listener, err = net.Listen("tcp", net.JoinHostPort(OriginAddr.String(), strconv.Itoa(port)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.closers = append(l.closers, func() error { cancel(); return listener.Close() })
+	l.services.Go(func() {
+		var conns sync.WaitGroup
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				break // the listener is closed
+			}
+			conns.Go(func() {
+				defer conn.Close()
+				defer context.AfterFunc(ctx, func() { conn.Close() })()
+				serve(conn)
+			})
+		}
+		conns.Wait()
+	})
+	return nil
 }
 
 // Stop ends the program at once; its connections are reset or closed by the kernel.

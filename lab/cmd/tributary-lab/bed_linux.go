@@ -33,19 +33,15 @@ type bed struct {
 	ca        string // path of the certificate that https clients trust
 	unlimited string // URL of the same object at an origin that limits no connection, "" = object's
 	options   benchOptions
-	linkNames map[string]string // names of links by the client's address
-	lanes     *laneRelay        // nil until a contender needs it
-	uploads   *uploadOrigin     // nil if objects are downloaded
+	lanes     *laneRelay    // nil until a contender needs it
+	uploads   *uploadOrigin // nil if objects are downloaded
 }
 
 // drainTime bounds the wait for bytes that are still on the links after a download and count as the contender's waste.
 const drainTime = 3 * time.Second
 
 func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOptions) (*bed, error) {
-	b := &bed{lab: l, options: o, linkNames: map[string]string{}}
-	for _, link := range l.Links() {
-		b.linkNames[link.Addr().String()] = link.Name
-	}
+	b := &bed{lab: l, options: o}
 	cert, err := l.Certificate()
 	if err != nil {
 		return nil, err
@@ -88,7 +84,7 @@ func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes,
 	case "brokenpipe":
 		at, err = b.lab.StartBrokenPipe()
 	default:
-		return b.startLimited(ctx, kind, size, o)
+		at, err = b.startLimited(ctx, kind, size, o)
 	}
 	if err == nil {
 		object, err = b.objectAt(at, size)
@@ -102,44 +98,39 @@ const unlimitedPort, unlimitedTLSPort = 8088, 8448
 // pacedPort is the first port of a paced origin.
 const pacedPort = 8090
 
-// startLimited starts an nginx that limits its clients: paced:RATE, paced:RATE+BURST, smooth:RATE, or directives.
-func (b *bed) startLimited(ctx context.Context, kind string, size netlab.Bytes,
-	o netlab.NginxOptions,
-) (at origin, object netlab.Object, err error) {
+// startLimited starts an nginx that limits its clients: paced:RATE, paced:RATE+BURST, smooth:RATE, or directives; and
+// the first time, one without limits.
+func (b *bed) startLimited(ctx context.Context, kind string, size netlab.Bytes, o netlab.NginxOptions) (origin, error) {
+	bad := func(err error) (origin, error) { return nil, fmt.Errorf("--origin %s: %w", kind, err) }
 	name, limit, ok := strings.Cut(kind, ":")
 	if !ok || name != "paced" && name != "smooth" && name != "nginx" {
-		return nil, netlab.Object{}, fmt.Errorf("--origin %s: want %s", kind, originHelp)
+		return bad(errors.New("want " + originHelp))
 	}
 	if b.unlimited == "" {
 		free, err := b.lab.StartNginx(ctx, netlab.NginxOptions{Port: unlimitedPort, TLSPort: unlimitedTLSPort})
 		if err != nil {
-			return nil, netlab.Object{}, err
+			return nil, err
 		}
 		object, err := b.objectAt(free, size)
 		if err != nil {
-			return nil, netlab.Object{}, err
+			return nil, err
 		}
 		b.unlimited = object.URL
 	}
 	if name == "nginx" {
 		o.Directives, o.HTTP = limit, "limit_conn_zone $binary_remote_addr zone=address:1m;"
-		if at, err = b.lab.StartNginx(ctx, o); err == nil {
-			object, err = b.objectAt(at, size)
-		}
-		return at, object, err
+		return b.lab.StartNginx(ctx, o)
 	}
 	rate, burst, _ := strings.Cut(limit, "+")
 	p := netlab.Pace{Smooth: name == "smooth", Port: pacedPort}
+	var err error
 	if p.Rate, err = netlab.ParseBytes(rate); err == nil && burst != "" {
 		p.Burst, err = netlab.ParseBytes(burst)
 	}
 	if err != nil {
-		return nil, netlab.Object{}, fmt.Errorf("--origin %s: %w", kind, err)
+		return bad(err)
 	}
-	if at, err = b.lab.StartPacedNginx(ctx, o, p); err == nil {
-		object, err = b.objectAt(at, size)
-	}
-	return at, object, err
+	return b.lab.StartPacedNginx(ctx, o, p)
 }
 
 // objectAt makes an object at an origin.
@@ -329,9 +320,10 @@ func (b *bed) countRequests(contenders []*contenderResult) error {
 		}
 		logs[at] = requests
 	}
+	links := b.lab.LinksByClient()
 	for _, c := range contenders {
 		for i := range c.Runs {
-			c.Runs[i].count(logs[c.Runs[i].origin], b.linkNames)
+			c.Runs[i].count(logs[c.Runs[i].origin], links)
 		}
 	}
 	return nil

@@ -137,23 +137,10 @@ func atClient(reads []netlab.Read, by time.Duration) int64 {
 // count adds the entries of the origin's log that belong to the measurement; links names the link of a client's
 // address.
 func (m *measurement) count(requests []netlab.Request, links map[string]string) {
-	type connection struct {
-		link   string
-		number int64
-	}
-	seen := map[connection]bool{}
-	m.Connections, m.Requests = map[string]int{}, 0
-	for _, q := range requests {
-		if q.Began.Before(m.from.Add(-clockGrain)) || q.Began.After(m.until) {
-			continue
-		}
-		m.Requests++
-		c := connection{links[q.Client], q.Connection}
-		if !seen[c] {
-			seen[c] = true
-			m.Connections[c.link]++
-		}
-	}
+	during := slices.DeleteFunc(slices.Clone(requests), func(q netlab.Request) bool {
+		return q.Began.Before(m.from.Add(-clockGrain)) || q.Began.After(m.until)
+	})
+	m.Connections, m.Requests = netlab.Connections(during, links), len(during)
 }
 
 // processCPU returns the processor time that a process has used, 0 if it is gone or pid is 0.
